@@ -1,0 +1,94 @@
+"""Agents: three calls."""
+
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+from attrs import frozen
+
+from finassay.api.conversation import Conversation
+from finassay.api.delivery import LogEvent
+from finassay.api.sandbox import Box
+from finassay.api.task import Brief
+
+
+@frozen
+class AgentCapabilities:
+    """What an agent can do; checked before a run starts."""
+
+    uses_box: bool = True
+    """Runs processes in the box; False for an agent that only talks."""
+    resumes: bool = True
+    """Goes on in the same workspace after the harness was killed, given the conversation so far."""
+    reports_usage: bool = False
+    reports_cost: bool = False
+    needs_network: bool = False
+    credentials: tuple[str, ...] = ()
+    """Environment variables without which it cannot work; never their values."""
+
+
+@frozen
+class Usage:
+    """Tokens and money of one turn. None is unknown, never zero."""
+
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+@frozen
+class AgentTurn:
+    """What an agent returns at the end of its turn; its files lie in `deliver/`."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+@frozen
+class TurnContext:
+    """What the harness gives to an agent's turn."""
+
+    turn: int
+    seconds: float
+    """Time left when the turn starts. The harness stops the box's processes then; the agent returns what it has."""
+    log: Callable[[LogEvent], None]
+    """Append to the execution log as things happen, not afterwards: a cut turn keeps what was logged."""
+    cut: Callable[[], bool]
+    """Whether the harness has stopped the turn."""
+
+
+@frozen
+class Setting:
+    """Where an agent works."""
+
+    brief: Brief
+    box: Box
+    history: Conversation = Conversation()
+    """Finished turns if the session is being resumed, else empty."""
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """Something that does financial work for a user.
+
+    One instance serves one session and is called from one thread. `deliver/` in the workspace is what the user receives;
+    what lies there when a turn ends is delivered, also when the turn was cut.
+    """
+
+    id: str
+    version: str
+    """Version of the program that acts, not of the adapter; `unknown` if it cannot be told."""
+    capabilities: AgentCapabilities
+
+    def start(self, setting: Setting) -> None:
+        """Make ready; nothing is said yet. Raises `AgentError`."""
+        ...
+
+    def send(self, message: str, context: TurnContext) -> AgentTurn:
+        """One turn. Raises `AgentError` if the program or its protocol failed, `ProviderError` if its model's provider did."""
+        ...
+
+    def finalize(self) -> None:
+        """The session is over; release everything. Called once, also after an error."""
+        ...

@@ -1,0 +1,41 @@
+"""What every component says about itself.
+
+A component is chosen by name through an entry point. The entry point resolves to a *factory*: a class, or a function,
+that takes one frozen options object and returns the component. The factory carries three attributes, so that the core can check
+a choice before anything is spent:
+
+`api_version`
+    the integer of `finassay.api.version` it was written for.
+`Options`
+    a pydantic model, frozen and with `extra="forbid"`; every field has a description. `NoOptions` where there is nothing to set.
+`description`
+    one line for `finassay plugins`.
+"""
+
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from attrs import frozen
+
+
+@frozen
+class Origin:
+    """Where a loaded component came from. Stands on every result that it took part in."""
+
+    kind: str
+    id: str
+    distribution: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.distribution} {self.version})"
+
+
+@runtime_checkable
+class ComponentFactory(Protocol):
+    """What an entry point of any kind must resolve to. Called with an instance of its own `Options`."""
+
+    api_version: ClassVar[int]
+    description: ClassVar[str]
+    Options: ClassVar[type[Any]]
+
+    def __call__(self, options: Any, /) -> Any: ...

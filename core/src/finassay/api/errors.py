@@ -1,0 +1,121 @@
+"""Errors that carry an answer: whose failure it was, and what the harness does about it.
+
+Three questions are asked about every failure inside a session: may it be retried, is what was delivered still
+graded, and does the session count? The answers stand on the classes, so that a plugin decides by choosing what it raises.
+An exception that is none of these is unknown and therefore does not count.
+"""
+
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Blame(StrEnum):
+    """Whose failure ended or disturbed a session."""
+
+    USER = "user"
+    AGENT = "agent"
+    SIMULATOR = "simulator"
+    SANDBOX = "sandbox"
+    JUDGE = "judge"
+    HARNESS = "harness"
+
+
+class FinassayError(Exception):
+    """Base of every error that finassay raises on purpose.
+
+    `hint` is one sentence that tells a person what to do next; it is printed under the message.
+    """
+
+    blame: ClassVar[Blame] = Blame.HARNESS
+    retry: ClassVar[bool] = False
+    graded: ClassVar[bool] = False
+    counts: ClassVar[bool] = False
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(FinassayError):
+    """A person asked for something that cannot be done as asked: a wrong option, file or name."""
+
+    blame = Blame.USER
+    exit_code = 2
+
+
+class InvalidFileError(UsageError):
+    """A task, run folder, configuration or record cannot be read; the message names the file and what was expected."""
+
+    exit_code = 3
+
+
+class CatalogError(FinassayError):
+    """A component could not be found or used."""
+
+    exit_code = 4
+
+
+class PreflightError(FinassayError):
+    """A run was refused before it spent anything; the message lists every problem found."""
+
+    exit_code = 5
+
+
+class RunLockedError(FinassayError):
+    """Another program is writing this run folder."""
+
+    exit_code = 6
+
+
+class AgentError(FinassayError):
+    """The agent's program or protocol failed. Retried once in the turn; what was delivered is graded and counts."""
+
+    blame = Blame.AGENT
+    retry = True
+    graded = True
+    counts = True
+
+
+class ProviderError(FinassayError):
+    """A model's provider failed (overload, network, quota): not the agent's fault, the session is run again."""
+
+    blame = Blame.HARNESS
+    retry = True
+
+
+class SandboxError(FinassayError):
+    """The sandbox could not start or failed its probe: the environment's failure, the session is run again."""
+
+    blame = Blame.SANDBOX
+    retry = True
+
+
+class SimulatorError(FinassayError):
+    """The simulated user could not produce a decision at all."""
+
+    blame = Blame.SIMULATOR
+    retry = True
+
+
+class JudgeError(FinassayError):
+    """A judge gave no verdict that can be read: the dimension stays unscored and the grading incomplete."""
+
+    blame = Blame.JUDGE
+    retry = True
+
+
+class ResourceLimitError(FinassayError):
+    """A session used up its money, tokens, disk or total time."""
+
+    blame = Blame.AGENT
+    graded = True
+    counts = True
+
+
+class IntegrityError(FinassayError):
+    """The agent read sealed material, left its sandbox or tampered with the grading."""
+
+    blame = Blame.AGENT
+    graded = True
+    counts = True

@@ -1,0 +1,107 @@
+"""Where an agent's processes run."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from attrs import Factory, frozen
+
+
+@frozen
+class Limits:
+    """Resource limits of every process in a box; None leaves the machine's own."""
+
+    memory_bytes: int | None = 8 * 2**30
+    processes: int | None = 256
+    file_bytes: int | None = 4 * 2**30
+
+
+@frozen
+class BoxSpec:
+    """What a box may see. Everything not named is out of sight where the sandbox isolates."""
+
+    workspace: Path
+    """Host folder, the only writable place besides a private temporary folder and home."""
+    readable: tuple[Path, ...] = ()
+    """Host folders that are visible, read-only, at their own paths."""
+    environment: Mapping[str, str] = Factory(dict)
+    """The whole environment of its processes, besides PATH, HOME, TMPDIR and LANG, which the sandbox sets."""
+    network: bool = False
+    limits: Limits = Limits()
+
+
+@frozen
+class Isolation:
+    """What a sandbox really isolates; stands on every result."""
+
+    files: bool
+    network: bool
+    processes: bool
+
+
+@frozen
+class Probe:
+    """Whether a sandbox works on this machine."""
+
+    ok: bool
+    detail: str
+    hint: str = ""
+
+
+class BoxProcess(Protocol):
+    """A program running in a box. Output is bounded by the reader, not by the process."""
+
+    def lines(self) -> Iterator[bytes]:
+        """Lines of standard output as they come, without their line ends, each cut at `MAX_LINE_BYTES`; ends with the program."""
+        ...
+
+    def wait(self, seconds: float | None = None) -> int | None:
+        """Exit code, negative for a signal; None if it still runs after `seconds`."""
+        ...
+
+    def stderr_tail(self) -> str:
+        """The last few kilobytes of standard error."""
+        ...
+
+
+MAX_LINE_BYTES = 8 * 2**20
+
+
+class Box(Protocol):
+    """One sandbox instance around one workspace."""
+
+    workspace: Path
+    """Host path."""
+    inside: str
+    """The workspace's path as the processes see it."""
+    isolation: Isolation
+
+    def spawn(
+        self, argv: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None, cwd: str = "."
+    ) -> BoxProcess:
+        """Start a program; `stdin` is written and closed. Raises `SandboxError` if it cannot start."""
+        ...
+
+    def stop(self) -> None:
+        """End every process ever started in the box, with all descendants, and wait until they are gone. The box stays usable."""
+        ...
+
+    def close(self) -> None:
+        """`stop`, then remove what the sandbox itself made (never the workspace)."""
+        ...
+
+
+@runtime_checkable
+class Sandbox(Protocol):
+    """Opens boxes. Capabilities are what `probe` and `isolation` say, not promises."""
+
+    id: str
+    isolation: Isolation
+
+    def probe(self) -> Probe:
+        """Try it for real: start a program in a box and see that it is confined. Never raises."""
+        ...
+
+    def open(self, spec: BoxSpec) -> Box:
+        """A box ready to start programs. Raises `SandboxError`."""
+        ...
