@@ -1,9 +1,10 @@
 """Agents: three calls."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from attrs import frozen
+from attrs import Factory, frozen
 
 from finassay.api.conversation import Conversation
 from finassay.api.delivery import LogEvent
@@ -24,6 +25,10 @@ class AgentCapabilities:
     needs_network: bool = False
     credentials: tuple[str, ...] = ()
     """Environment variables without which it cannot work; never their values."""
+    readable: tuple[Path, ...] = ()
+    """Host folders that its processes must be able to read: its interpreter, its program."""
+    environment: Mapping[str, str] = Factory(dict)
+    """Variables that its processes need, besides those that the sandbox sets. Never a key."""
 
 
 @frozen

@@ -21,9 +21,12 @@ class BoxSpec:
     """What a box may see. Everything not named is out of sight where the sandbox isolates."""
 
     workspace: Path
-    """Host folder, the only writable place besides a private temporary folder and home."""
+    """Host folder, the only writable place besides a private temporary folder. HOME is `.home` in it, so that an agent's own memory
+    of the session lasts from turn to turn and goes with the session."""
     readable: tuple[Path, ...] = ()
     """Host folders that are visible, read-only, at their own paths."""
+    hidden: tuple[Path, ...] = ()
+    """Folders under `readable` ones that are masked by empty folders: evaluation code and grammars that are installed beside an agent."""
     environment: Mapping[str, str] = Factory(dict)
     """The whole environment of its processes, besides PATH, HOME, TMPDIR and LANG, which the sandbox sets."""
     network: bool = False
