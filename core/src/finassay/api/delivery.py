@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 from attrs import Factory, evolve, field, frozen
 
 from finassay.api.conversation import Conversation
+from finassay.api.strategy import Observable
 from finassay.api.task import Task
 
 T = TypeVar("T")
@@ -112,6 +113,11 @@ class Package:
     @property
     def cutoff(self) -> date:
         return self.task.conditions.cutoff
+
+    @property
+    def observables(self) -> Mapping[str, Observable]:
+        """Item id to the test by which trades can show it."""
+        return self.task.observables
 
     @property
     def tree(self) -> Delivery:

@@ -1,10 +1,11 @@
 """Tasks: a persona, a belief and the conditions, frozen together."""
 
+from collections.abc import Mapping
 from datetime import date
 
-from attrs import frozen
+from attrs import Factory, frozen
 
-from finassay.api.strategy import Belief, Strategy, Universe
+from finassay.api.strategy import Belief, Observable, Strategy, Universe
 
 
 @frozen
@@ -61,6 +62,8 @@ class Task:
     belief: Belief
     conditions: Conditions
     goals: tuple[Goal, ...] = GOALS
+    observables: Mapping[str, Observable] = Factory(dict)
+    """Item id to the test by which trades can show it, so that grading does not need the grammar that drew the task."""
 
 
 @frozen

@@ -1,0 +1,176 @@
+"""The result of grading one session, and what a run's page is made of."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from attrs import Factory, frozen
+
+from finassay.api.conversation import Conversation
+from finassay.api.delivery import Delivery, EndReason, LogEvent, TurnFacts
+from finassay.api.dimension import Dimension
+from finassay.api.report import ReportSection
+from finassay.api.task import Task
+from finassay.api.verdict import Json, Measured, NotApplicable, Scored, Unscored, Verdict
+
+Grading = Literal["full", "diagnostic", "none"]
+"""How an end reason is graded (spec: session end reasons)."""
+
+
+@frozen
+class Graded:
+    """A dimension's verdict as stored: exactly one of the four is present."""
+
+    dimension: str
+    scored: Scored | None = None
+    measured: Measured | None = None
+    not_applicable: NotApplicable | None = None
+    unscored: Unscored | None = None
+
+    @classmethod
+    def of(cls, dimension: str, verdict: Verdict) -> "Graded":
+        match verdict:
+            case Scored():
+                return cls(dimension, scored=verdict)
+            case Measured():
+                return cls(dimension, measured=verdict)
+            case NotApplicable():
+                return cls(dimension, not_applicable=verdict)
+            case Unscored():
+                return cls(dimension, unscored=verdict)
+
+    @property
+    def verdict(self) -> Verdict:
+        found = self.scored or self.measured or self.not_applicable or self.unscored
+        if found is None:
+            raise ValueError(f"dimension {self.dimension} holds no verdict")
+        return found
+
+    @property
+    def level(self) -> int | None:
+        return self.scored.level if self.scored else None
+
+
+@frozen
+class TurnScore:
+    """Program scores as they stood after a turn."""
+
+    turn: int
+    levels: Mapping[str, int]
+    """Dimension to level, of the program-judged dimensions that are cheap enough to grade by turn."""
+    failed_vetoes: tuple[str, ...]
+    quality: float | None
+    """Mean over categories of the graded program dimensions, 0 to 100; not comparable with Q."""
+
+
+@frozen
+class Elicitation:
+    """How the agent handled the user. H voiced, O opening, S stated by the end: item ids."""
+
+    voiced: tuple[str, ...]
+    opening: tuple[str, ...]
+    stated: tuple[str, ...]
+    session_items: tuple[str, ...] = ()
+    """Absent components that the user decided in words."""
+    coverage: float | None = None
+    """|S∖O| / |H∖O|; None if the opening told everything."""
+    assumption_rate: float | None = None
+    """Share of H∖S that the delivered strategy does not match; None if nothing was left unstated or nothing was graded."""
+
+
+@frozen
+class Evaluator:
+    """What graded: a hash of the scoring code and who took part."""
+
+    hash: str
+    judge: str
+    checks: tuple[str, ...]
+    parts: Mapping[str, str] = Factory(dict)
+    """Distribution to version."""
+
+
+@frozen
+class Scorecard:
+    """Equations (3) to (6) of the paper on one session, with every verdict."""
+
+    session: str
+    evaluator: Evaluator
+    end_reason: EndReason
+    grading: Grading
+    verdicts: tuple[Graded, ...]
+    categories: Mapping[str, float | None]
+    """Category to its mean on the scale 0 to 100; None if nothing of it applies or was graded."""
+    quality: float | None
+    """Q, the pre-veto quality, 0 to 100; None if the session is not graded."""
+    passed: bool
+    """No veto fails and none is unscored."""
+    failed_vetoes: tuple[str, ...]
+    score: float
+    accepted: bool
+    complete: bool
+    incomplete: tuple[str, ...]
+    """What left the grading incomplete, in words."""
+    by_turn: tuple[TurnScore, ...] = ()
+    elicitation: Elicitation | None = None
+
+    def graded(self, dimension: str) -> Graded | None:
+        return next((g for g in self.verdicts if g.dimension == dimension), None)
+
+    @property
+    def satisfied(self) -> bool:
+        return self.end_reason == "satisfied"
+
+    @property
+    def silent_failure(self) -> bool:
+        """The user is satisfied and at least one veto fails."""
+        return self.satisfied and bool(self.failed_vetoes)
+
+
+@frozen
+class UserTurn:
+    """What is stored beside a user's message."""
+
+    turn: int
+    action: str
+    regenerations: int
+    observations: Mapping[str, str] = Factory(dict)
+
+
+@frozen
+class SessionView:
+    """One finished session as a report may show it. Delivered bytes are hostile; `blobs` gives their paths."""
+
+    id: str
+    agent: str
+    """Alias of the agent in the run."""
+    task: Task
+    repeat: int
+    conversation: Conversation
+    deliveries: tuple[Delivery, ...]
+    turns: tuple[TurnFacts, ...]
+    log: tuple[LogEvent, ...]
+    user_turns: tuple[UserTurn, ...]
+    end_reason: EndReason
+    end_detail: str
+    scorecard: Scorecard | None
+    valid: bool
+    """Counts in every denominator (spec: session end reasons)."""
+    identity: Mapping[str, Json] = Factory(dict)
+    """What affects the outcome: agent and version, simulator, sandbox, limits."""
+    blob_root: str = ""
+
+
+@frozen
+class RunView:
+    """A whole run as a report may show it."""
+
+    name: str
+    sessions: tuple[SessionView, ...]
+    dimensions: tuple[Dimension, ...]
+    created: str
+    versions: Mapping[str, str]
+    simulator: str
+    judge: str
+    notes: tuple[str, ...] = ()
+    """Lines to print above the results: judge without a model, sandbox without isolation, muted observers."""
+    sections: tuple[ReportSection, ...] = ()
+
