@@ -1,0 +1,1 @@
+"""Entry points to ids to objects: what is installed, chosen by name, loaded when named."""

@@ -1,0 +1,124 @@
+"""Run settings: defaults, then `finassay.toml`, then the environment, then the command line; the later wins and its origin is kept."""
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from finassay.api.errors import InvalidFileError, UsageError
+
+FILE = "finassay.toml"
+PREFIX = "FINASSAY_"
+
+
+class Choice(BaseModel):
+    """A component chosen by name, with its options."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(description="Component id, or distribution:id.")
+    options: dict[str, Any] = Field(default_factory=dict, description="Options of the component.")
+
+
+class RunSettings(BaseModel):
+    """Everything that a run can be told. Unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    agents: dict[str, Choice] = Field(description="Alias in this run to the agent.")
+    simulator: Choice = Field(default=Choice(id="policy"), description="Who plays the user.")
+    judge: Choice = Field(default=Choice(id="lexical"), description="Who grades meaning.")
+    reader: Choice = Field(default=Choice(id="standard"), description="Who prepares what the judge reads.")
+    sandbox: Choice = Field(default=Choice(id="auto"), description="Where agents run; 'auto' takes the installed one that isolates most.")
+    sessions: int = Field(default=1, ge=1, le=1000, description="Independent sessions for each agent and task.")
+    jobs: int = Field(default=0, ge=0, le=256, description="Sessions held at the same time; 0 is one for each processor.")
+    seed: int = Field(default=0, description="Seed of the simulated user's choice of words.")
+    turn_seconds: float | None = Field(default=None, gt=0, description="Overrides Δ of the tasks.")
+    max_turns: int | None = Field(default=None, ge=1, le=1000, description="Overrides T of the tasks.")
+    memory_gb: float = Field(default=8, gt=0, description="Memory limit of an agent's processes.")
+    grade: bool = Field(default=True, description="Grade each session when it ends.")
+
+
+@frozen
+class Settings:
+    """Merged settings and, for each key that is not a default, where its value came from."""
+
+    run: RunSettings
+    origins: Mapping[str, str]
+
+
+def load_settings(flags: Mapping[str, Any], *, folder: Path, environment: Mapping[str, str] | None = None) -> Settings:
+    """Merge all sources; `flags` holds what was given on the command line, by key. Raises `UsageError` or `InvalidFileError`."""
+    environment = os.environ if environment is None else environment
+    merged: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for origin, values in (
+        (FILE, _from_file(folder / FILE)),
+        ("environment", _from_environment(environment)),
+        ("command line", {k: v for k, v in flags.items() if v is not None}),
+    ):
+        for key, value in values.items():
+            merged[key] = _choices(key, value)
+            origins[key] = origin
+    try:
+        return Settings(RunSettings.model_validate(merged), origins)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        origin = origins.get(str(first["loc"][0]), "settings")
+        known = ", ".join(RunSettings.model_fields)
+        raise UsageError(f"{origin}: {key}: {first['msg']}", hint=f"Known settings: {known}.") from error
+
+
+def _choices(key: str, value: Any) -> Any:
+    """A bare name stands for a choice without options."""
+    if key in ("simulator", "judge", "reader", "sandbox") and isinstance(value, str):
+        return {"id": value}
+    if key == "agents" and isinstance(value, list):
+        return {str(name): {"id": str(name)} for name in value}
+    if key == "agents" and isinstance(value, dict):
+        return {alias: {"id": choice} if isinstance(choice, str) else choice for alias, choice in value.items()}
+    return value
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidFileError(f"{path}: not valid TOML: {error}") from error
+    run = data.get("run", {})
+    if not isinstance(run, dict):
+        raise InvalidFileError(f"{path}: [run] must be a table")
+    return run
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    names = {f"{PREFIX}{field.upper()}": field for field in RunSettings.model_fields}
+    return {field: parse_value(environment[name]) for name, field in names.items() if name in environment}
+
+
+def parse_value(text: str) -> Any:
+    """A value given as text: JSON if it is JSON, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def parse_options(pairs: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """`NAME.KEY=VALUE` pairs to {NAME: {KEY: value}}. Raises `UsageError`."""
+    options: dict[str, dict[str, Any]] = {}
+    for pair in pairs:
+        target, separator, value = pair.partition("=")
+        name, dot, key = target.rpartition(".")
+        if not separator or not dot or not name or not key:
+            raise UsageError(f"option {pair!r}: expected NAME.KEY=VALUE", hint="For example: -o reference.seed=3")
+        options.setdefault(name, {})[key] = parse_value(value)
+    return options

@@ -1,0 +1,142 @@
+"""A run's folder on disk.
+
+    run.json              what was asked, when, with which versions
+    tasks/                the tasks, sealed: readable by the owner only
+    blobs/                delivered bytes by content
+    sessions/ID/          events.jsonl, sealed.jsonl, workspace/, gradings/HASH.json, feedback.txt
+    invalid/              sessions that do not count and were run again
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+from filelock import FileLock, Timeout
+
+from finassay.api.errors import InvalidFileError, RunLockedError, UsageError
+from finassay.api.task import Task
+from finassay.records.blobs import BlobStore
+from finassay.records.events import EventLog, SessionState, restore
+from finassay.records.files import check_schema, read_json, write_json
+from finassay.records.tasks import read_tasks, write_task
+
+KIND = "finassay-run"
+VERSION = 1
+
+
+@frozen
+class SessionKey:
+    """Which session: the agent's alias, the task and the number of the repeat from 1."""
+
+    agent: str
+    task: str
+    repeat: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.agent}.{self.task}.{self.repeat}"
+
+    @classmethod
+    def parse(cls, text: str) -> "SessionKey":
+        """Raises `UsageError` for what is no session id."""
+        match = re.fullmatch(r"([^./]+)\.([^./]+)\.(\d+)", text)
+        if match is None:
+            raise UsageError(f"{text!r} is no session id", hint="A session id looks like reference.us-long-only-3.1")
+        return cls(match[1], match[2], int(match[3]))
+
+
+class RunFolder:
+    """Paths and records of one run."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.blobs = BlobStore(root / "blobs")
+
+    @property
+    def manifest_path(self) -> Path:
+        return self.root / "run.json"
+
+    def exists(self) -> bool:
+        return self.manifest_path.is_file()
+
+    def manifest(self) -> dict[str, Any]:
+        """What `run.json` holds. Raises `InvalidFileError`."""
+        if self.root.is_dir() and not self.manifest_path.exists():
+            raise InvalidFileError(f"{self.root}: is no run folder: it has no run.json", hint="Make one: finassay run --out " + str(self.root))
+        return check_schema(read_json(self.manifest_path, "a run"), self.manifest_path, kind=KIND, version=VERSION)
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        write_json(self.manifest_path, {"kind": KIND, "schema_version": VERSION, **manifest})
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Held while a program writes the run. Raises `RunLockedError` if another one does."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.root / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise RunLockedError(f"{self.root}: another program is writing this run", hint="Wait for it, or choose another --out.") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    # -- tasks ------------------------------------------------------------------------------------------------------
+
+    def write_tasks(self, tasks: tuple[Task, ...]) -> None:
+        """Copy tasks into the run. A task of the same id must be the same task: raises `UsageError`."""
+        for task in tasks:
+            path = self.root / "tasks" / f"{task.id}.json"
+            if path.exists():
+                if read_tasks(path)[0] != task:
+                    raise UsageError(f"{self.root}: already holds another task {task.id!r}", hint="Choose another --out for other tasks.")
+            else:
+                write_task(path, task)
+
+    def tasks(self) -> dict[str, Task]:
+        return {task.id: task for task in read_tasks(self.root / "tasks")}
+
+    # -- sessions ---------------------------------------------------------------------------------------------------
+
+    def session_path(self, key: SessionKey) -> Path:
+        return self.root / "sessions" / key.id
+
+    def sessions(self) -> list[SessionKey]:
+        """Every recorded session, sorted."""
+        root = self.root / "sessions"
+        keys = [SessionKey.parse(p.name) for p in root.iterdir() if p.is_dir()] if root.is_dir() else []
+        return sorted(keys, key=lambda k: (k.agent, len(k.task), k.task, k.repeat))
+
+    def find(self, text: str) -> SessionKey:
+        """The session of that id, or the only one whose id starts with it. Raises `UsageError`."""
+        found = [k for k in self.sessions() if k.id == text] or [k for k in self.sessions() if k.id.startswith(text)]
+        if len(found) == 1:
+            return found[0]
+        known = ", ".join(k.id for k in (found or self.sessions())[:8])
+        raise UsageError(f"{text!r} is {'more than one' if found else 'no'} session of {self.root}", hint=f"For example: {known}.")
+
+    def events(self, key: SessionKey) -> tuple[EventLog, EventLog]:
+        """The open log and the sealed one."""
+        path = self.session_path(key)
+        return EventLog(path / "events.jsonl"), EventLog(path / "sealed.jsonl", mode=0o600)
+
+    def state(self, key: SessionKey) -> SessionState:
+        """What was recorded of a session. Raises `InvalidFileError`."""
+        return restore(*self.events(key))
+
+    def set_aside(self, key: SessionKey, reason: str) -> Path:
+        """Move a session that does not count out of the way; returns where it is kept."""
+        number = 1
+        while (target := self.root / "invalid" / f"{key.id}-{number}-{reason}").exists():
+            number += 1
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.session_path(key).rename(target)
+        return target
+
+    def times_set_aside(self, key: SessionKey) -> int:
+        root = self.root / "invalid"
+        return sum(1 for p in root.iterdir() if p.name.startswith(f"{key.id}-")) if root.is_dir() else 0

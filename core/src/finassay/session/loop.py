@@ -1,0 +1,275 @@
+"""Holding a session: u0, a1, u1, … until the user is satisfied, gives up, or a limit is reached."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from attrs import evolve, frozen
+
+from finassay.api.agent import Agent, Setting
+from finassay.api.conversation import Message
+from finassay.api.delivery import Delivery, EndReason, TurnFacts
+from finassay.api.errors import AgentError, Blame, FinassayError, IntegrityError, ResourceLimitError
+from finassay.api.persona import Persona
+from finassay.api.sandbox import Box
+from finassay.api.scorecard import UserTurn
+from finassay.api.simulator import Decision, Rejection, Scene, Simulator
+from finassay.api.task import Brief, Task
+from finassay.records.blobs import BlobStore
+from finassay.records.events import EventLog, SessionState, agent_event, end_event, restore, user_event
+from finassay.session.disclosure import Disclosure
+from finassay.session.excerpts import excerpts
+from finassay.session.intake import FOLDER, IntakeLimits, restore_delivery, take_delivery
+from finassay.session.turns import TurnOutcome, run_turn
+from finassay.session.validation import MAX_REGENERATIONS, validate, validate_opening
+
+
+T = TypeVar("T")
+
+
+class Observer(Protocol):
+    """Is told what happens; can change nothing."""
+
+    def turn_finished(self, turn: int, cut: bool, seconds: float, files: int) -> None: ...
+    def user_spoke(self, turn: int, action: str) -> None: ...
+
+
+class NullObserver:
+    def turn_finished(self, turn: int, cut: bool, seconds: float, files: int) -> None:
+        pass
+
+    def user_spoke(self, turn: int, action: str) -> None:
+        pass
+
+
+@frozen
+class Participants:
+    """Built objects; the loop does not know where they came from."""
+
+    task: Task
+    persona: Persona
+    agent: Agent
+    simulator: Simulator
+    brief: Brief
+    box: Box | None
+    """None for an agent that runs no processes."""
+    probe: Callable[[], bool] = lambda: True
+    """Whether the environment still works; asked before a failure is laid at the agent's door."""
+    redact: Callable[[str], str] = lambda text: text
+    """Takes secrets out of what an agent says before it is stored."""
+
+
+@frozen
+class Store:
+    """Where a session is kept."""
+
+    events: EventLog
+    sealed: EventLog
+    blobs: BlobStore
+    workspace: Path
+    limits: IntakeLimits = IntakeLimits()
+
+
+@frozen
+class Ending:
+    reason: EndReason
+    detail: str = ""
+    blame: Blame = Blame.AGENT
+
+
+class _Ended(Exception):
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(ending.reason)
+        self.ending = ending
+
+
+class Session:
+    """One session, from its first word or from where it was left."""
+
+    def __init__(self, who: Participants, store: Store, *, seed: int = 0, observer: Observer | None = None) -> None:
+        self.who, self.store, self.seed = who, store, seed
+        self.observer = observer or NullObserver()
+        self.state = SessionState()
+        self.disclosure = Disclosure(who.task.belief)
+
+    def hold(self, identity: dict[str, object], digest: str) -> Ending:
+        """Run to the end and record it. Goes on after the last finished turn if the session was recorded before."""
+        self.state = restore(self.store.events, self.store.sealed)
+        if self.state.ended is not None:
+            return Ending(self.state.ended, self.state.end_detail)  # type: ignore[arg-type]
+        if not self.state.identity:
+            self.store.events.append({"type": "session", "schema_version": 1, "identity": identity, "digest": digest})
+        else:
+            self.store.events.append({"type": "resumed", "after_turn": self.state.turn})
+        self.disclosure = Disclosure(self.who.task.belief, self.state.stated)
+        ending = self._converse()
+        self.store.events.append(end_event(ending.reason, ending.detail, ending.blame.value))
+        return ending
+
+    def _converse(self) -> Ending:
+        try:
+            if not self.state.conversation.messages:
+                self._open()
+            self._prepare_workspace()
+            self._call_agent(self.who.agent.start, Setting(self.who.brief, self.who.box, self.state.conversation))  # type: ignore[arg-type]
+            while True:
+                if self.state.awaits_agent:
+                    if self.state.turn >= self.who.task.conditions.max_turns:
+                        return Ending("turn_limit", f"{self.state.turn} turns used", Blame.AGENT)
+                    self._agent_turn()
+                self._user_turn()
+        except _Ended as ended:
+            return ended.ending
+        finally:
+            self._finalize()
+
+    def _prepare_workspace(self) -> None:
+        (self.store.workspace / FOLDER).mkdir(parents=True, exist_ok=True)
+        if self.state.deliveries:
+            restore_delivery(self.store.workspace, self.state.deliveries[-1], self.store.blobs)
+
+    def _finalize(self) -> None:
+        try:
+            self.who.agent.finalize()
+        except Exception:  # somebody else's code: the session is over, its outcome stands
+            pass
+        finally:
+            if self.who.box is not None:
+                self.who.box.stop()
+
+    # -- the agent --------------------------------------------------------------------------------------------------
+
+    def _agent_turn(self) -> None:
+        turn = self.state.turn + 1
+        message = self.state.conversation.messages[-1].text
+        outcome, failures = self._attempt(turn, message)
+        delivery = take_delivery(self.store.workspace, turn, self.store.blobs, self.store.limits)
+        facts = TurnFacts(turn, round(outcome.seconds, 3), outcome.cut, failures)
+        reply = Message(f"a{turn}", turn, "agent", outcome.text, outcome.cut)
+        self.store.events.append(agent_event(reply, delivery, facts, outcome.log, outcome.usage))
+        self._remember(reply, delivery, facts, outcome)
+        self.observer.turn_finished(turn, outcome.cut, outcome.seconds, len(delivery.files))
+        self._check_limits(delivery)
+        if outcome.error is not None:
+            raise _Ended(self._ending_of(outcome.error))
+
+    def _attempt(self, turn: int, message: str) -> tuple[TurnOutcome, int]:
+        """The turn, tried once more if the agent's program failed and time is left."""
+        seconds = self.who.task.conditions.turn_seconds
+        outcome = run_turn(self.who.agent, self.who.box, message, turn, seconds, self.who.redact)
+        if isinstance(outcome.error, AgentError) and outcome.error.retry and outcome.seconds < seconds:
+            second = run_turn(self.who.agent, self.who.box, message, turn, seconds - outcome.seconds, self.who.redact)
+            failures = 1 + (second.error is not None)
+            return evolve(second, seconds=outcome.seconds + second.seconds, log=(*outcome.log, *second.log)), failures
+        return outcome, int(outcome.error is not None)
+
+    def _remember(self, reply: Message, delivery: Delivery, facts: TurnFacts, outcome: TurnOutcome) -> None:
+        self.state.conversation = self.state.conversation.with_message(reply)
+        self.state.deliveries = (*self.state.deliveries, delivery)
+        self.state.turns = (*self.state.turns, facts)
+        self.state.log = (*self.state.log, *outcome.log)
+        self.state.seconds += facts.seconds
+
+    def _check_limits(self, delivery: Delivery) -> None:
+        conditions = self.who.task.conditions
+        if conditions.session_seconds is not None and self.state.seconds > conditions.session_seconds:
+            raise _Ended(Ending("resource_limit", f"{self.state.seconds:.0f} s used of {conditions.session_seconds:.0f} s"))
+        if sum(f.size for f in delivery.files) > conditions.max_delivery_bytes:
+            raise _Ended(Ending("resource_limit", f"more than {conditions.max_delivery_bytes:,} bytes delivered"))
+
+    def _call_agent(self, call: Callable[[Setting], None], setting: Setting) -> None:
+        try:
+            call(setting)
+        except Exception as error:  # somebody else's code: classified
+            raise _Ended(self._ending_of(error)) from error
+
+    def _ending_of(self, error: BaseException) -> Ending:
+        """Whose failure it was. What is not one of our classes is unknown and does not count."""
+        detail = f"{type(error).__name__}: {error}"[:500]
+        if isinstance(error, IntegrityError):
+            return Ending("integrity_violation", detail, Blame.AGENT)
+        if isinstance(error, ResourceLimitError):
+            return Ending("resource_limit", detail, Blame.AGENT)
+        if isinstance(error, AgentError) and self.who.probe():
+            return Ending("agent_error", detail, Blame.AGENT)
+        blame = error.blame if isinstance(error, FinassayError) and not isinstance(error, AgentError) else Blame.HARNESS
+        return Ending("environment_error", detail, blame)
+
+    # -- the user ---------------------------------------------------------------------------------------------------
+
+    def _scene(self) -> Scene:
+        last = self.state.conversation.last("agent")
+        delivered = self.state.deliveries[-1].files if self.state.deliveries else ()
+        return Scene(
+            task=self.who.task,
+            persona=self.who.persona,
+            conversation=self.state.conversation,
+            excerpts=excerpts(self.state.deliveries, self.store.blobs),
+            files=tuple(f.path for f in delivered),
+            stated=self.disclosure.stated,
+            cut=bool(last and last.cut),
+            turns_left=self.who.task.conditions.max_turns - self.state.turn,
+            seed=self.seed,
+        )
+
+    def _open(self) -> None:
+        scene, started = self._scene(), time.monotonic()
+        rejections: tuple[Rejection, ...] = ()
+        for tries in range(MAX_REGENERATIONS + 1):
+            text = self._ask_simulator(lambda: self.who.simulator.open(scene, rejections))  # noqa: B023  (called at once)
+            rejections = (*validate_opening(text, scene), *self.disclosure.check_opening(text))
+            if not rejections:
+                self._user_said(text, 0, UserTurn(0, "open", tries), "", time.monotonic() - started)
+                return
+            self._refused(0, tries, text, rejections)
+        raise _Ended(self._void(rejections))
+
+    def _user_turn(self) -> None:
+        scene, started = self._scene(), time.monotonic()
+        turn = self.state.turn
+        heard = self.state.conversation.messages[-1].text
+        rejections: tuple[Rejection, ...] = ()
+        for tries in range(MAX_REGENERATIONS + 1):
+            decision = self._ask_simulator(lambda: self.who.simulator.decide(scene, rejections))  # noqa: B023  (called at once)
+            rejections = (*validate(decision, scene), *self.disclosure.check(decision.message, heard))
+            if not rejections:
+                seen = {o.goal: o.status for o in decision.observations}
+                self._user_said(decision.message, turn, UserTurn(turn, decision.action, tries, seen), heard, time.monotonic() - started)
+                self._conclude(decision)
+                return
+            self._refused(turn, tries, decision.message, rejections)
+        raise _Ended(self._void(rejections))
+
+    def _ask_simulator(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except Exception as error:  # somebody else's code: without a decision there is no session
+            raise _Ended(Ending("simulator_void", f"{type(error).__name__}: {error}"[:500], Blame.SIMULATOR)) from error
+
+    def _user_said(self, text: str, turn: int, decision: UserTurn, heard: str, seconds: float) -> None:
+        """Disclosure first: if a crash falls between the two writes, the sealed line has no message and is ignored."""
+        self.disclosure = self.disclosure.after(text, heard)
+        message = Message(f"u{turn}", turn, "user", text)
+        self.store.sealed.append(
+            {"type": "disclosure", "turn": turn, "stated": sorted(self.disclosure.stated), "undecided": sorted(self.disclosure.undecided)}
+        )
+        self.store.events.append(user_event(message, decision, seconds))
+        self.state.conversation = self.state.conversation.with_message(message)
+        self.state.user_turns = (*self.state.user_turns, decision)
+        self.observer.user_spoke(turn, decision.action)
+
+    def _refused(self, turn: int, tries: int, text: str, rejections: tuple[Rejection, ...]) -> None:
+        reasons = [{"rule": r.rule, "reason": r.reason} for r in rejections]
+        self.store.sealed.append({"type": "refused", "turn": turn, "try": tries, "message": text[:20_000], "reasons": reasons})
+
+    def _void(self, rejections: tuple[Rejection, ...]) -> Ending:
+        rules = ", ".join(sorted({r.rule for r in rejections}))
+        return Ending("simulator_void", f"no valid decision after {MAX_REGENERATIONS} regenerations ({rules})", Blame.SIMULATOR)
+
+    def _conclude(self, decision: Decision) -> None:
+        if decision.action == "close":
+            raise _Ended(Ending("satisfied", "", Blame.USER))
+        if decision.action == "block":
+            reason: EndReason = "agent_gave_up" if decision.block_reason in ("gave_up", "refused") else "user_walked_away"
+            raise _Ended(Ending(reason, decision.block_reason or "", Blame.AGENT))
