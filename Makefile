@@ -1,0 +1,53 @@
+# The two commands of the README are `demo` and `test`; both make .venv first if need be.
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+DISTRIBUTIONS := core $(sort $(dir $(wildcard adapters/*/pyproject.toml personas/*/pyproject.toml grammars/*/pyproject.toml plugins/*/pyproject.toml)))
+JOBS ?= 2
+
+.PHONY: demo test check bench docs new install lock clean
+.DEFAULT_GOAL := test
+
+install: $(VENV)/.installed
+
+$(VENV)/.installed: constraints.txt pyproject.toml $(addsuffix /pyproject.toml,$(DISTRIBUTIONS:/=))
+	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed (set PYTHON=...)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet -c constraints.txt uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt --group dev $(foreach d,$(DISTRIBUTIONS),-e $(d))
+	@touch $@
+
+demo: install
+	$(BIN)/finassay tasks sample --grammar us-long-only --seeds 0-9 --needs prices --channel embedded-market --out demo/tasks
+	$(BIN)/finassay run --agent reference --agent assumer --agent leaker --agent storyteller --tasks demo/tasks --sessions 1 --out demo/run
+	$(BIN)/finassay report demo/run
+
+test: install
+	$(BIN)/python -m pytest -n $(JOBS) --dist=loadscope
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	for d in $(DISTRIBUTIONS:/=); do $(BIN)/mypy $$d/src || exit 1; done
+	$(BIN)/lint-imports
+
+bench: install
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt --group bench
+	$(BIN)/python tests/bench/bench.py
+
+docs: install
+	$(BIN)/python docs/generate.py
+
+new: install
+	@test -n "$(KIND)" && test -n "$(NAME)" || { echo "usage: make new KIND=agent NAME=foo [OUT=adapters]"; exit 2; }
+	$(BIN)/finassay new $(KIND) $(NAME) --out $(or $(OUT),.)
+
+# Pins everything that is installed for development, demo and bench; holds no index address.
+lock: $(VENV)/.installed
+	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate --no-emit-index-url --python-version 3.11 \
+		--group dev --group bench $(foreach d,$(DISTRIBUTIONS),$(d:/=)/pyproject.toml) -o constraints.txt
+
+clean:
+	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

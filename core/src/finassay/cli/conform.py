@@ -1,0 +1,41 @@
+"""`finassay conform`."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from finassay.api.errors import FinassayError, UsageError
+
+
+def print_results(results: Iterable[Any]) -> bool:
+    """One line a check; whether every 'must' holds."""
+    passed = True
+    count = 0
+    for result in results:
+        count += 1
+        word, colour = ("ok", "green") if result.ok else (("FAILS", "red") if result.level == "must" else ("should", "yellow"))
+        passed &= result.ok or result.level != "must"
+        click.echo(f"{click.style(word, fg=colour)}  {result.id}: {result.reason}" + (f"\n      {result.detail}" if result.detail and not result.ok else ""))
+    if count == 0:
+        raise FinassayError("nothing was checked")
+    return passed
+
+
+@click.command()
+@click.argument("kind")
+@click.argument("name")
+@click.option("-o", "--option", "options", multiple=True, help="Option of the component: KEY=VALUE.")
+def conform(kind: str, name: str, options: tuple[str, ...]) -> None:
+    """Test an installed component of KIND called NAME against what its protocol promises; black box, whatever is installed."""
+    from finassay.catalog.catalog import Catalog, kind_named
+    from finassay.catalog.kinds import KINDS
+    from finassay.config.settings import parse_value
+    from finassay.testing.conformance import run_conformance
+
+    found = kind_named(kind)
+    if found is None:
+        raise UsageError(f"no kind {kind!r}", hint=f"Kinds: {', '.join(KINDS)}.")
+    values = {key: parse_value(value) for key, _, value in (o.partition("=") for o in options)}
+    if not print_results(run_conformance(Catalog.installed(), found.name, name, values)):
+        raise FinassayError(f"{found.name} {name!r} does not conform")

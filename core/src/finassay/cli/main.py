@@ -1,0 +1,104 @@
+"""Entry point. Imports click and metadata only: a command is imported when it runs, so that `--help` answers at once."""
+
+import sys
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points, version
+from typing import Any
+
+import click
+
+BUILTIN = {
+    "tasks": ("finassay.cli.tasks:tasks", "Sample tasks from a grammar, and show them."),
+    "run": ("finassay.cli.run:run", "Hold sessions and grade them; the same command resumes."),
+    "grade": ("finassay.cli.grade:grade", "Grade a run again without holding anything again."),
+    "report": ("finassay.cli.report:report", "Print the table of a run and write its page."),
+    "show": ("finassay.cli.show:show", "Show one session: conversation, files, every score."),
+    "grammar": ("finassay.cli.grammar:grammar", "Count and check a grammar."),
+    "plugins": ("finassay.cli.plugins:plugins", "List what is installed."),
+    "conform": ("finassay.cli.conform:conform", "Test an installed component against its protocol."),
+    "new": ("finassay.cli.new:new", "Start a distribution from a template."),
+    "doctor": ("finassay.cli.doctor:doctor", "Say what works on this machine, and what does not."),
+}
+GROUP = "finassay.commands"
+
+
+def _offered() -> dict[str, EntryPoint]:
+    """Commands of plugins. A built-in name cannot be taken; of two plugins with one name neither is shown as a built-in would be."""
+    found: dict[str, EntryPoint] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda e: (e.name, e.value)):
+        if entry.name not in BUILTIN:
+            found.setdefault(entry.name, entry)
+    return found
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and one line of help; loads the one that runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*BUILTIN, *_offered()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in BUILTIN:
+            module, _, attribute = BUILTIN[cmd_name][0].partition(":")
+            command: click.Command = getattr(import_module(module), attribute)
+            return command
+        entry = _offered().get(cmd_name)
+        if entry is None:
+            return None
+        try:
+            loaded: click.Command = entry.load()
+        except Exception as error:  # somebody else's code
+            who = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
+            raise click.ClickException(f"command {cmd_name!r} of {who} cannot be loaded: {type(error).__name__}: {error}") from error
+        return loaded
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, help_line) for name, (_, help_line) in BUILTIN.items()]
+        rows += [(name, _summary(entry)) for name, entry in _offered().items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def _summary(entry: EntryPoint) -> str:
+    summary = entry.dist.metadata["Summary"] if entry.dist else ""
+    return f"{summary or ''} [{entry.dist.name if entry.dist else 'unknown'}]"
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(version("finassay"), prog_name="finassay")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> None:
+    """Tell whether an agent's financial work can be trusted."""
+    ctx.obj = {"debug": debug}
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line; a mistake is one line and a hint, and its own exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        return cli.main(args=arguments, prog_name="finassay", standalone_mode=False) or 0
+    except click.exceptions.Abort:
+        click.echo("stopped", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        click.echo("stopped; the same command goes on where it was", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(141)
+    except Exception as error:
+        from finassay.api.errors import FinassayError
+
+        if "--debug" in arguments or not isinstance(error, FinassayError):
+            raise
+        click.echo(f"error: {error}", err=True)
+        if error.hint:
+            click.echo(f"hint: {error.hint}", err=True)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,18 @@
+"""`finassay new`."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("kind")
+@click.argument("name")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("."), show_default=True, help="Folder in which the distribution's folder is made.")
+def new(kind: str, name: str, out: Path) -> None:
+    """Start a distribution for a component: a small one that already passes conformance, to be changed into yours."""
+    from finassay.testing.template import make_distribution
+
+    folder = make_distribution(kind, name, out)
+    click.echo(f"made {folder}")
+    click.echo(f"next: pip install -e {folder}, then: finassay conform {kind} {name}")

@@ -1,0 +1,72 @@
+"""Progress of long work: a live bar in a terminal, plain lines elsewhere."""
+
+import threading
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from finassay.api.scorecard import Scorecard
+from finassay.runs.execute import Progress as Callbacks
+from finassay.runs.folder import SessionKey
+from finassay.runs.plan import Planned
+from finassay.session.loop import Ending
+
+
+class RunProgress:
+    """Shows how a run goes on. Safe to call from several threads."""
+
+    def __init__(self, total: int) -> None:
+        self.console = Console(stderr=True)
+        self._lock = threading.Lock()
+        self._bar = Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+            console=self.console, transient=True, disable=not self.console.is_terminal,
+        )
+        self._held = self._bar.add_task("sessions", total=total)
+        self._graded = self._bar.add_task("graded", total=total)
+        self._running: dict[str, str] = {}
+
+    def __enter__(self) -> "RunProgress":
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def callbacks(self) -> Callbacks:
+        return Callbacks(self._started, self._turn, self._ended)
+
+    def _started(self, key: SessionKey, planned: Planned) -> None:
+        self._show(key, planned.step)
+        if planned.step == "resume":
+            self._line(f"{key.id}: {planned.reason}")
+
+    def _turn(self, key: SessionKey, turn: int, what: str) -> None:
+        self._show(key, f"turn {turn}: {what}")
+
+    def _ended(self, key: SessionKey, ending: Ending) -> None:
+        with self._lock:
+            self._running.pop(key.id, None)
+        self._bar.advance(self._held)
+        self._line(f"{key.id}: {ending.reason}" + (f" ({ending.detail})" if ending.detail else ""))
+
+    def graded(self, key: SessionKey, card: Scorecard) -> None:
+        self._bar.advance(self._graded)
+        quality = "-" if card.quality is None else f"{card.quality:.1f}"
+        verdict = "accepted" if card.accepted else f"not accepted; vetoes failed: {', '.join(card.failed_vetoes) or 'none'}"
+        self._line(f"{key.id}: graded, quality {quality}, {verdict}")
+
+    def problem(self, key: SessionKey, text: str) -> None:
+        self._line(f"{key.id}: {text}")
+
+    def _show(self, key: SessionKey, what: str) -> None:
+        with self._lock:
+            self._running[key.id] = what
+            shown = "; ".join(f"{name} {state}" for name, state in list(self._running.items())[:2])
+        self._bar.update(self._held, description=f"sessions  [dim]{shown}[/dim]")
+
+    def _line(self, text: str) -> None:
+        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+

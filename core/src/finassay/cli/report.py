@@ -1,0 +1,27 @@
+"""`finassay report`."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the page.  [default: RUN/report]")
+@click.option("--format", "reporter", default="html", show_default=True, help="Id of the reporter.")
+def report(run: Path, out: Path | None, reporter: str) -> None:
+    """Print the table of a run, and write its page."""
+    from finassay.catalog.catalog import Catalog
+    from finassay.cli.render import console, print_run
+    from finassay.hooks.dispatch import Observers
+    from finassay.runs.folder import RunFolder
+    from finassay.runs.view import run_view
+
+    folder = RunFolder(run)
+    view = run_view(folder)
+    sections = tuple(s for found in Observers().call("finassay_add_report_sections", run=view) for s in found)
+    view = run_view(folder, sections) if sections else view
+    print_run(console(), view)
+    writer, _ = Catalog.installed().create("reporter", reporter)
+    page = writer.write(view, out or folder.root / "report")
+    click.echo(f"page: {page}")

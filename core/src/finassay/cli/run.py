@@ -1,0 +1,156 @@
+"""`finassay run`."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from finassay.api.errors import UsageError
+
+
+@click.command()
+@click.option("--agent", "agents", multiple=True, help="Agent to run, as ID or ALIAS=ID; repeat for several.")
+@click.option("--tasks", "tasks_path", type=click.Path(path_type=Path), help="Folder of task files, or one file.")
+@click.option("--sessions", type=int, help="Independent sessions for each agent and task.  [default: 1]")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Run folder; an existing one is resumed.")
+@click.option("--simulator", help="Who plays the user.  [default: policy]")
+@click.option("--judge", help="Who grades meaning; 'none' leaves it ungraded.  [default: lexical]")
+@click.option("--sandbox", help="Where agents run.  [default: the one that isolates most]")
+@click.option("--jobs", type=int, help="Sessions held at the same time.  [default: one for each processor]")
+@click.option("--seed", type=int, help="Seed of the simulated user's wording.")
+@click.option("--turns", "max_turns", type=int, help="Overrides T of the tasks.")
+@click.option("--seconds", "turn_seconds", type=float, help="Overrides Δ of the tasks.")
+@click.option("--grade/--no-grade", "grade", default=None, help="Grade each session when it ends.  [default: grade]")
+@click.option("-o", "--option", "options", multiple=True, help="Option of a component: NAME.KEY=VALUE.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done with each session, and stop.")
+def run(agents: tuple[str, ...], tasks_path: Path | None, out: Path, options: tuple[str, ...], dry_run: bool, **flags: Any) -> None:
+    """Hold sessions between agents and the simulated user, record and grade them. The same command resumes a stopped run."""
+    from finassay.catalog.catalog import Catalog
+    from finassay.cli.render import console
+    from finassay.config.settings import load_settings
+    from finassay.hooks.dispatch import Observers
+    from finassay.records.tasks import read_tasks
+    from finassay.runs.build import build
+    from finassay.runs.execute import Runner
+    from finassay.runs.folder import RunFolder
+
+    flags = {**flags, **chosen(agents, options, flags)}
+    settings = load_settings(flags, folder=Path.cwd())
+    folder = RunFolder(out)
+    if tasks_path is None and not folder.exists():
+        raise UsageError("no tasks were named", hint="Name a folder with --tasks; make one with: finassay tasks sample")
+    tasks = {t.id: t for t in read_tasks(tasks_path)} if tasks_path else folder.tasks()
+    built = build(Catalog.installed(), settings.run, tuple(tasks.values()), out)
+    with folder.locked():
+        observers = Observers()
+        runner = Runner(folder, settings.run, tasks, built, observers)
+        plan = runner.plan()
+        if dry_run:
+            for planned in plan:
+                click.echo(f"{planned.key.id:50} {planned.step:8} {planned.reason}")
+            return
+        folder.write_tasks(tuple(runner.tasks.values()))
+        folder.write_manifest(_manifest(folder, settings, built))
+        observers.call("finassay_run_started", run=str(out), sessions=len(plan))
+        _hold_and_grade(folder, settings.run, runner, plan, observers)
+        _finish(folder, observers)
+        _print_result(console(), folder)
+
+
+def chosen(agents: tuple[str, ...], options: tuple[str, ...], flags: dict[str, Any]) -> dict[str, Any]:
+    """Components named on the command line, with their options. Raises `UsageError` for an option of something not named."""
+    from finassay.config.settings import parse_options
+
+    given = parse_options(options)
+    found: dict[str, Any] = {}
+    if agents:
+        pairs = [(alias, name) if sep else (alias.rpartition(":")[2], alias) for alias, sep, name in (a.partition("=") for a in agents)]
+        if len({alias for alias, _ in pairs}) < len(pairs):
+            raise UsageError("two agents have one alias", hint="Give each its own: --agent first=ID --agent second=ID")
+        found["agents"] = {alias: {"id": name, "options": given.pop(alias, {})} for alias, name in pairs}
+    for kind in ("simulator", "judge", "sandbox"):
+        if flags.get(kind) or kind in given:
+            name = flags.get(kind) or {"simulator": "policy", "judge": "lexical", "sandbox": "auto"}[kind]
+            found[kind] = {"id": name, "options": given.pop(kind, {})}
+    if given:
+        raise UsageError(f"option for {next(iter(given))!r}, which is not part of the run", hint="NAME is an agent's alias, simulator, judge or sandbox.")
+    return found
+
+
+def _manifest(folder: Any, settings: Any, built: Any) -> dict[str, Any]:
+    old = folder.manifest() if folder.exists() else {}
+    agents = {**old.get("settings", {}).get("agents", {}), **settings.run.model_dump(mode="json")["agents"]}
+    return {
+        "created": old.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
+        "settings": {**settings.run.model_dump(mode="json"), "agents": agents},
+        "origins": dict(settings.origins),
+        "versions": {**old.get("versions", {}), **versions(built.origins)},
+        "muted": old.get("muted", {}),
+    }
+
+
+def versions(origins: Any) -> dict[str, str]:
+    """Distribution to version of the core and of everything that takes part."""
+    from importlib.metadata import version
+
+    return {"finassay": version("finassay"), **{o.distribution: o.version for o in origins}}
+
+
+def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], observers: Any) -> None:
+    """Sessions in threads, their gradings in processes; interrupting stops after the turns in progress are given up."""
+    from finassay.cli.progress import RunProgress
+    from finassay.runs.grade import grading_pool, scorecards
+
+    stop = threading.Event()
+    waiting: dict[Any, Any] = {}
+    with RunProgress(len(plan)) as progress, _pool_or_none(folder, settings, grading_pool) as submit:
+
+        def after(key: Any) -> None:
+            if submit is not None and not scorecards(folder, key):
+                waiting[key] = submit(key)
+
+        try:
+            runner.run(plan, progress.callbacks(), after, stop)
+            for key, future in waiting.items():
+                try:
+                    card = future.result()
+                except Exception as error:  # a grading that fails never stops the rest
+                    progress.problem(key, f"not graded: {type(error).__name__}: {error}")
+                    continue
+                observers.call("finassay_session_graded", session=key.id, scorecard=card)
+                progress.graded(key, card)
+        except KeyboardInterrupt:
+            stop.set()
+            raise
+
+
+@contextmanager
+def _pool_or_none(folder: Any, settings: Any, grading_pool: Any) -> Iterator[Any]:
+    import os
+
+    if not settings.grade:
+        yield None
+        return
+    with grading_pool(folder.root, settings, settings.jobs or os.cpu_count() or 1) as submit:
+        yield submit
+
+
+def _finish(folder: Any, observers: Any) -> None:
+    from finassay.runs.view import run_view
+
+    observers.call("finassay_run_finished", run=run_view(folder))
+    if observers.muted:
+        manifest = folder.manifest()
+        folder.write_manifest({**{k: v for k, v in manifest.items() if k not in ("kind", "schema_version")}, "muted": dict(observers.muted)})
+
+
+def _print_result(out: Any, folder: Any) -> None:
+    from finassay.cli.render import print_run
+    from finassay.runs.view import run_view
+
+    print_run(out, run_view(folder))
+    out.print(f"Page and details: [bold]finassay report {folder.root}[/bold]", highlight=False)

@@ -1,0 +1,1 @@
+"""Runs: from names to objects, plan, execution, resume, grading."""

@@ -1,0 +1,171 @@
+"""From names to objects, and the preflight: every problem is found, and told at once, before anything is spent."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field, frozen
+
+from finassay.api.agent import Agent
+from finassay.api.channel import ChannelSpec
+from finassay.api.component import Origin
+from finassay.api.errors import CatalogError, FinassayError, PreflightError
+from finassay.api.grading import Check, Judge, Reader
+from finassay.api.persona import Persona
+from finassay.api.sandbox import Probe, Sandbox
+from finassay.api.simulator import Simulator
+from finassay.api.task import Task
+from finassay.catalog.catalog import Catalog, Offer
+from finassay.config.settings import Choice, RunSettings
+
+
+@frozen
+class AgentMaker:
+    """Makes a fresh agent for each session, because an agent serves one."""
+
+    alias: str
+    choice: Choice
+    offer: Offer
+    factory: Any
+    settings: Any
+    sample: Agent
+    """One instance, made in the preflight, to read version and capabilities from."""
+
+    def make(self) -> Agent:
+        agent: Agent = self.factory(self.settings)
+        return agent
+
+
+@frozen
+class GradingParts:
+    """Who grades."""
+
+    checks: Mapping[str, Check]
+    judge: Judge | None
+    reader: Reader | None
+    origins: tuple[Origin, ...]
+
+
+@frozen
+class Built:
+    """Everything a run needs."""
+
+    agents: Mapping[str, AgentMaker]
+    personas: Mapping[str, tuple[Persona, Origin]]
+    simulator: Simulator
+    simulator_origin: Origin
+    sandbox: Sandbox
+    sandbox_origin: Origin
+    channels: Mapping[str, ChannelSpec]
+    origins: tuple[Origin, ...]
+
+
+@define
+class _Problems:
+    found: list[str] = field(factory=list)
+
+    def attempt(self, call: Any, *arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except FinassayError as error:
+            self.found.append(f"{error}" + (f" ({error.hint})" if error.hint else ""))
+            return None
+
+    def raise_if_any(self) -> None:
+        if self.found:
+            raise PreflightError("the run was not started:\n" + "\n".join(f"  - {p}" for p in self.found))
+
+
+def best_sandbox(catalog: Catalog) -> str:
+    """Id of the installed sandbox that works here and isolates most. Raises `CatalogError`."""
+    working: list[tuple[int, str]] = []
+    failed = []
+    for offer in catalog.offers("sandbox"):
+        sandbox, _ = catalog.create("sandbox", offer.qualified)
+        probe: Probe = sandbox.probe()
+        if probe.ok:
+            isolation = sandbox.isolation
+            working.append((-(isolation.files + isolation.network + isolation.processes), offer.id))
+        else:
+            failed.append(f"{offer.id}: {probe.detail}")
+    if not working:
+        detail = "; ".join(failed) or "none is installed"
+        raise CatalogError(f"no sandbox works here: {detail}", hint="Install finassay-sandbox-local, or finassay-sandbox-bubblewrap with bubblewrap.")
+    return min(working)[1]
+
+
+def _agent(catalog: Catalog, alias: str, choice: Choice) -> AgentMaker:
+    offer = catalog.find("agent", choice.id)
+    factory = catalog.factory(offer)
+    settings = catalog.options(offer, factory, choice.options)
+    sample, _ = catalog.create("agent", choice.id, choice.options)
+    missing = [name for name in sample.capabilities.credentials if not os.environ.get(name)]
+    if missing:
+        raise CatalogError(f"agent {alias!r} needs {', '.join(missing)} in the environment")
+    return AgentMaker(alias, choice, offer, factory, settings, sample)
+
+
+def _sandbox(catalog: Catalog, choice: Choice) -> tuple[Sandbox, Origin]:
+    name = best_sandbox(catalog) if choice.id == "auto" else choice.id
+    sandbox, origin = catalog.create("sandbox", name, choice.options)
+    probe: Probe = sandbox.probe()
+    if not probe.ok:
+        raise CatalogError(f"sandbox {name!r} does not work here: {probe.detail}", hint=probe.hint)
+    return sandbox, origin
+
+
+def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out: Path) -> Built:
+    """Every chosen component, made and checked. Raises `PreflightError` with all problems."""
+    problems = _Problems()
+    agents = {alias: problems.attempt(_agent, catalog, alias, choice) for alias, choice in settings.agents.items()}
+    simulator = problems.attempt(catalog.create, "simulator", settings.simulator.id, settings.simulator.options)
+    sandbox = problems.attempt(_sandbox, catalog, settings.sandbox)
+    personas = {name: problems.attempt(catalog.create, "persona", name) for name in sorted({t.persona for t in tasks})}
+    channels = {name: problems.attempt(catalog.create, "channel", name) for name in sorted({c for t in tasks for c in t.conditions.channels})}
+    if settings.grade:
+        problems.attempt(build_grading, catalog, settings)
+    if not settings.agents:
+        problems.found.append("no agent was chosen (name one with --agent)")
+    if any(not alias or "." in alias or "/" in alias for alias in settings.agents):
+        problems.found.append("an agent's alias must not be empty or hold '.' or '/'")
+    for alias, maker in agents.items():
+        for task in tasks:
+            if maker and maker.sample.capabilities.needs_network and not task.conditions.network:
+                problems.found.append(f"agent {alias!r} needs the network, which task {task.id!r} does not allow")
+                break
+    if not _writable(out):
+        problems.found.append(f"{out} cannot be written")
+    problems.raise_if_any()
+    made = [simulator, sandbox, *personas.values(), *channels.values()]
+    return Built(
+        agents=agents,
+        personas={name: (source.persona, origin) for name, (source, origin) in personas.items()},
+        simulator=simulator[0],
+        simulator_origin=simulator[1],
+        sandbox=sandbox[0],
+        sandbox_origin=sandbox[1],
+        channels={name: channel.describe() for name, (channel, _) in channels.items()},
+        origins=(*(m.offer.origin for m in agents.values()), *(origin for _, origin in made)),
+    )
+
+
+def _writable(path: Path) -> bool:
+    existing = next((p for p in (path, *path.parents) if p.exists()), None)
+    return existing is not None and existing.is_dir() and os.access(existing, os.W_OK)
+
+
+def build_grading(catalog: Catalog, settings: RunSettings) -> GradingParts:
+    """The installed checks (one for each dimension and role), the judge and the reader. Raises `PreflightError` or `CatalogError`."""
+    problems = _Problems()
+    made = [problems.attempt(catalog.create, "check", offer.qualified) for offer in catalog.offers("check")]
+    checks: dict[str, Check] = {}
+    for check, origin in filter(None, made):
+        if check.dimension in checks:
+            problems.found.append(f"two checks serve dimension {check.dimension}: {checks[check.dimension].id} and {check.id} ({origin.distribution})")
+        checks[check.dimension] = check
+    judge = problems.attempt(catalog.create, "judge", settings.judge.id, settings.judge.options) if settings.judge.id != "none" else None
+    reader = problems.attempt(catalog.create, "reader", settings.reader.id, settings.reader.options) if settings.reader.id != "none" else None
+    problems.raise_if_any()
+    origins = tuple(origin for _, origin in filter(None, [*made, judge, reader]))
+    return GradingParts(checks, judge[0] if judge else None, reader[0] if reader else None, origins)

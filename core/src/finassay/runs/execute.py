@@ -1,0 +1,178 @@
+"""Holding the sessions of a run, several at a time; one that fails never stops the rest."""
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+
+from finassay.api.errors import Blame, FinassayError
+from finassay.api.sandbox import BoxSpec, Limits
+from finassay.api.task import Task
+from finassay.config.settings import RunSettings
+from finassay.grading.outcomes import INVALID
+from finassay.hooks.dispatch import Observers
+from finassay.records.convert import to_json
+from finassay.records.events import EventLog, end_event
+from finassay.runs.brief import make_brief
+from finassay.runs.build import AgentMaker, Built
+from finassay.runs.folder import RunFolder, SessionKey
+from finassay.runs.identity import digest_of, session_identity
+from finassay.runs.interpreter import masked_packages
+from finassay.runs.plan import MAX_RERUNS, Planned, plan_session
+from finassay.session.loop import Ending, Participants, Session, Store
+
+
+@frozen
+class Progress:
+    """Told to whoever shows progress; called from several threads."""
+
+    started: Callable[[SessionKey, Planned], None]
+    turn: Callable[[SessionKey, int, str], None]
+    ended: Callable[[SessionKey, Ending], None]
+
+
+class _SessionObserver:
+    def __init__(self, key: SessionKey, observers: Observers, progress: Progress) -> None:
+        self.key, self.observers, self.progress = key, observers, progress
+
+    def turn_finished(self, turn: int, cut: bool, seconds: float, files: int) -> None:
+        self.observers.call("finassay_turn_finished", session=self.key.id, turn=turn, cut=cut, seconds=seconds, files=files)
+        self.progress.turn(self.key, turn, f"agent, {seconds:.0f} s, {files} files" + (", cut" if cut else ""))
+
+    def user_spoke(self, turn: int, action: str) -> None:
+        self.progress.turn(self.key, turn, f"user: {action}")
+
+
+class Runner:
+    """Holds sessions from built parts."""
+
+    def __init__(self, folder: RunFolder, settings: RunSettings, tasks: dict[str, Task], built: Built, observers: Observers) -> None:
+        self.folder, self.settings, self.built, self.observers = folder, settings, built, observers
+        self.tasks = {name: _with_overrides(task, settings) for name, task in tasks.items()}
+        self._redactions = [text for texts in observers.call("finassay_add_redactions") for text in texts if text]
+        for maker in built.agents.values():
+            self._redactions += [v for name in maker.sample.capabilities.credentials if len(v := os.environ.get(name, "")) >= 8]
+
+    def keys(self) -> list[SessionKey]:
+        """The sessions that the settings ask for, repeat by repeat, so that a stopped run is balanced."""
+        return [
+            SessionKey(alias, task, repeat)
+            for repeat in range(1, self.settings.sessions + 1)
+            for task in self.tasks
+            for alias in self.built.agents
+        ]
+
+    def plan(self) -> list[Planned]:
+        return [plan_session(self.folder, key, self.identity(key), INVALID) for key in self.keys()]
+
+    def identity(self, key: SessionKey) -> dict[str, Any]:
+        task, maker, built = self.tasks[key.task], self.built.agents[key.agent], self.built
+        simulator = {**to_json(built.simulator_origin), "program_version": built.simulator.version, "options": self.settings.simulator.options}
+        sandbox = {**to_json(built.sandbox_origin), "isolation": to_json(built.sandbox.isolation), "memory_gb": self.settings.memory_gb}
+        brief = make_brief(task, "", [built.channels[c] for c in task.conditions.channels])
+        return session_identity(
+            task, key.repeat, self.settings.seed, maker.sample, maker.offer.origin, maker.choice.options, simulator, sandbox,
+            built.personas[task.persona][1], brief.instructions,
+        )
+
+    def run(self, plan: list[Planned], progress: Progress, after: Callable[[SessionKey], None], stop: threading.Event) -> None:
+        """Hold what the plan says; `after` is called for every session that has ended, also for reused ones."""
+        jobs = self.settings.jobs or os.cpu_count() or 1
+        with ThreadPoolExecutor(jobs, thread_name_prefix="session") as pool:
+            futures = {pool.submit(self._session, planned, progress, stop): planned.key for planned in plan}
+            for future in as_completed(futures):
+                if future.result():
+                    after(futures[future])
+
+    def _session(self, planned: Planned, progress: Progress, stop: threading.Event) -> bool:
+        """Hold one session, again if it did not count; whether it has ended."""
+        if planned.step in ("reuse", "give up"):
+            return True
+        key = planned.key
+        if planned.step == "rerun":
+            self.folder.set_aside(key, str(self.folder.state(key).ended))
+        while not stop.is_set():
+            progress.started(key, planned)
+            self.observers.call("finassay_session_started", session=key.id, agent=key.agent, task=key.task)
+            ending = self._hold(key, progress)
+            self.observers.call("finassay_session_ended", session=key.id, reason=ending.reason, detail=ending.detail)
+            progress.ended(key, ending)
+            if ending.reason not in INVALID or self.folder.times_set_aside(key) >= MAX_RERUNS:
+                return True
+            self.folder.set_aside(key, ending.reason)
+        return False
+
+    def _hold(self, key: SessionKey, progress: Progress) -> Ending:
+        identity = self.identity(key)
+        events, sealed = self.folder.events(key)
+        workspace = self.folder.session_path(key) / "workspace"
+        workspace.mkdir(parents=True, exist_ok=True)
+        task, maker = self.tasks[key.task], self.built.agents[key.agent]
+        box = None
+        try:
+            agent = maker.make()
+            opaque = hashlib.sha256(f"{self.folder.root}|{key.id}".encode()).hexdigest()[:12]
+            if agent.capabilities.uses_box:
+                box = self.built.sandbox.open(self._box_spec(task, maker, workspace))
+            who = Participants(
+                task=task,
+                persona=self.built.personas[task.persona][0],
+                agent=agent,
+                simulator=self.built.simulator,
+                brief=make_brief(task, opaque, [self.built.channels[c] for c in task.conditions.channels]),
+                box=box,
+                probe=lambda: self.built.sandbox.probe().ok,
+                redact=self._redact,
+            )
+            session = Session(
+                who, Store(events, sealed, self.folder.blobs, workspace), seed=self._seed(key), observer=_SessionObserver(key, self.observers, progress)
+            )
+            return session.hold(identity, digest_of(identity))
+        except Exception as error:  # a session that fails, in our code or another's, never stops the rest
+            return self._failed(events, identity, error)
+        finally:
+            if box is not None:
+                box.close()
+            events.close()
+            sealed.close()
+
+    def _failed(self, events: EventLog, identity: dict[str, Any], error: Exception) -> Ending:
+        blame = error.blame if isinstance(error, FinassayError) else Blame.HARNESS
+        ending = Ending("environment_error", f"{type(error).__name__}: {error}"[:500], blame)
+        events.append({"type": "session", "schema_version": 1, "identity": identity, "digest": digest_of(identity)})
+        events.append(end_event(ending.reason, ending.detail, ending.blame.value))
+        return ending
+
+    def _box_spec(self, task: Task, maker: AgentMaker, workspace: Path) -> BoxSpec:
+        capabilities = maker.sample.capabilities
+        channels = [self.built.channels[c] for c in task.conditions.channels]
+        return BoxSpec(
+            workspace=workspace,
+            readable=(*capabilities.readable, *(path for channel in channels for path in channel.readable)),
+            hidden=masked_packages(keep={maker.offer.distribution}),
+            environment=dict(capabilities.environment),
+            network=task.conditions.network,
+            limits=Limits(memory_bytes=int(self.settings.memory_gb * 2**30)),
+        )
+
+    def _seed(self, key: SessionKey) -> int:
+        return int(hashlib.sha256(f"{self.settings.seed}|{key.task}|{key.repeat}".encode()).hexdigest()[:12], 16)
+
+    def _redact(self, text: str) -> str:
+        for secret in self._redactions:
+            text = text.replace(secret, "[redacted]")
+        return text
+
+
+def _with_overrides(task: Task, settings: RunSettings) -> Task:
+    conditions = task.conditions
+    if settings.turn_seconds is not None:
+        conditions = evolve(conditions, turn_seconds=settings.turn_seconds)
+    if settings.max_turns is not None:
+        conditions = evolve(conditions, max_turns=settings.max_turns)
+    return evolve(task, conditions=conditions)

@@ -1,0 +1,173 @@
+"""Grading stored sessions: verdicts are a layer over evidence and are made again without holding anything again.
+
+Each grading is stored under the hash of the code that made it, so that verdicts of different evaluators lie side by side.
+"""
+
+import importlib.util
+import multiprocessing
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+from finassay.api.delivery import Package
+from finassay.api.errors import CatalogError, FinassayError, InvalidFileError
+from finassay.api.sandbox import Sandbox
+from finassay.api.scorecard import Evaluator, Scorecard
+from finassay.api.task import Task
+from finassay.catalog.catalog import Catalog
+from finassay.config.settings import RunSettings
+from finassay.grading.engine import grade
+from finassay.grading.evaluator import evaluator_hash
+from finassay.grading.feedback import feedback, feedback_text
+from finassay.records.convert import from_json, to_json
+from finassay.records.events import SessionState
+from finassay.records.files import check_schema, read_json, write_atomically, write_json
+from finassay.runs.build import GradingParts, best_sandbox, build_grading
+from finassay.runs.coderunner import SandboxCodeRunner
+from finassay.runs.folder import RunFolder, SessionKey
+from finassay.runs.interpreter import interpreter_folders
+
+KIND = "finassay-scorecard"
+VERSION = 1
+
+
+def describe_evaluator(parts: GradingParts, judge: str) -> Evaluator:
+    """The hash over the core's grading code and the source of every distribution that takes part."""
+    names = sorted({origin.distribution for origin in parts.origins})
+    return Evaluator(
+        hash=evaluator_hash([_source_folder(name) for name in names]),
+        judge=judge,
+        checks=tuple(sorted(check.id for check in parts.checks.values())),
+        parts={name: distribution(name).version for name in names},
+    )
+
+
+def _source_folder(name: str) -> Path:
+    """Where a distribution's code lies, also when it is installed in place."""
+    for entry in distribution(name).entry_points:
+        spec = importlib.util.find_spec(entry.value.split(":")[0].split(".")[0])
+        if spec is not None and spec.origin is not None:
+            return Path(spec.origin).parent
+    raise CatalogError(f"the code of {name} cannot be found")
+
+
+class Grader:
+    """Grades sessions of one run; made once in each process."""
+
+    def __init__(self, root: Path, settings: RunSettings) -> None:
+        self.folder, self.settings = RunFolder(root), settings
+        catalog = Catalog.installed()
+        self.parts = build_grading(catalog, settings)
+        self.evaluator = describe_evaluator(self.parts, settings.judge.id)
+        self.tasks = self.folder.tasks()
+        self.sandbox = self._sandbox(catalog)
+        self.channels = {c: _describe(catalog, c) for t in self.tasks.values() for c in t.conditions.channels}
+
+    def _sandbox(self, catalog: Catalog) -> Sandbox | None:
+        """Where delivered code runs again; none rather than an error, since 3.6 is a bonus."""
+        try:
+            name = best_sandbox(catalog) if self.settings.sandbox.id == "auto" else self.settings.sandbox.id
+            sandbox: Sandbox = catalog.create("sandbox", name)[0]
+            return sandbox if sandbox.isolation.files and sandbox.isolation.network else None
+        except CatalogError:
+            return None
+
+    def grade(self, key: SessionKey) -> Scorecard:
+        """Grade a stored session, and store scorecard and feedback. Raises `InvalidFileError` for a malformed record."""
+        state = self.folder.state(key)
+        if state.ended is None:
+            raise InvalidFileError(f"{self.folder.session_path(key)}: the session has not ended", hint="Run the same command again to resume it.")
+        if key.task not in self.tasks:
+            raise InvalidFileError(f"{self.folder.root}: holds no task {key.task!r}")
+        with tempfile.TemporaryDirectory(prefix="finassay-rerun-") as scratch:
+            runner = None
+            if self.sandbox is not None:
+                channels = [self.channels[c] for c in self.tasks[key.task].conditions.channels]
+                readable = (*interpreter_folders(), *(p for c in channels if c for p in c.readable))
+                runner = SandboxCodeRunner(self.sandbox, readable, {}, Path(scratch))
+            try:
+                package = make_package(self.folder, self.tasks[key.task], state, runner)
+                card = grade(package, self.parts.checks, self.parts.judge, self.parts.reader, self.evaluator, key.id)
+            finally:
+                if runner is not None:
+                    runner.close()
+        self._store(key, card)
+        return card
+
+    def _store(self, key: SessionKey, card: Scorecard) -> None:
+        path = self.folder.session_path(key)
+        record = {"kind": KIND, "schema_version": VERSION, "scorecard": to_json(card)}
+        write_json(path / "gradings" / f"{card.evaluator.hash[:16]}.json", record, mode=0o600)
+        report = feedback(card, self.tasks[key.task])
+        write_atomically(path / "feedback.txt", feedback_text(report).encode())
+
+
+def _describe(catalog: Catalog, name: str) -> Any:
+    try:
+        return catalog.create("channel", name)[0].describe()
+    except FinassayError:
+        return None  # an old record never needs the plugin that wrote it
+
+
+def make_package(folder: RunFolder, task: Task, state: SessionState, runner: Any = None) -> Package:
+    """What grading may look at, from a recorded session."""
+    return Package(
+        task=task,
+        conversation=state.conversation,
+        deliveries=state.deliveries,
+        blobs=folder.blobs,
+        log=state.log,
+        turns=state.turns,
+        end_reason=state.ended,  # type: ignore[arg-type]
+        runner=runner,
+    )
+
+
+def scorecards(folder: RunFolder, key: SessionKey) -> list[Scorecard]:
+    """Every stored grading of a session, newest first. Raises `InvalidFileError`."""
+    files = sorted((folder.session_path(key) / "gradings").glob("*.json"), key=lambda p: p.stat().st_mtime_ns, reverse=True)
+    return [_read(path) for path in files]
+
+
+def _read(path: Path) -> Scorecard:
+    data = check_schema(read_json(path, "a scorecard"), path, kind=KIND, version=VERSION)
+    return from_json(Scorecard, data.get("scorecard"), str(path))
+
+
+# -- several processes ------------------------------------------------------------------------------------------------
+
+_grader: Grader | None = None
+
+
+def _start(root: Path, settings: RunSettings) -> None:
+    global _grader
+    _grader = Grader(root, settings)
+
+
+def _grade(key: SessionKey) -> Scorecard:
+    assert _grader is not None
+    return _grader.grade(key)
+
+
+@contextmanager
+def grading_pool(root: Path, settings: RunSettings, processes: int) -> Iterator[Callable[[SessionKey], "Future[Scorecard]"]]:
+    """A way to grade sessions in processes of their own: pandas holds the interpreter's lock, and a check that dies takes no run down."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_start, initargs=(root, settings)) as pool:
+        yield lambda key: pool.submit(_grade, key)
+
+
+def grade_all(root: Path, settings: RunSettings, keys: Iterable[SessionKey], processes: int,
+              done: Callable[[SessionKey, Scorecard | None, str], None]) -> None:
+    """Grade sessions and tell of each; one whose grading fails never stops the rest."""
+    with grading_pool(root, settings, processes) as submit:
+        futures = [(key, submit(key)) for key in keys]
+        for key, future in futures:
+            try:
+                done(key, future.result(), "")
+            except Exception as error:  # reported by session; nothing was half-written
+                done(key, None, f"{type(error).__name__}: {error}")

@@ -1,0 +1,27 @@
+"""From a grammar and a seed to a task."""
+
+from collections.abc import Callable
+from typing import Any
+
+from finassay.api.strategy import Grammar, Universe
+from finassay.api.task import Conditions, Task
+
+PERSONAS = ("retail-investor", "generalist-analyst", "biotech-specialist")
+"""Persona of task s is pool[s mod 3] unless the grammar pairs its own (`persona_for`)."""
+
+
+def sample_task(grammar: Grammar, seed: int, needs: frozenset[str], conditions: Callable[[Universe], Conditions]) -> Task:
+    """The task of a seed: a pure function of the grammar's version, the seed, the data needed and the conditions."""
+    strategy = grammar.sample(seed, needs)
+    chooser: Any = getattr(grammar, "persona_for", None)
+    return Task(
+        id=f"{grammar.id}-{seed}",
+        grammar=grammar.id,
+        grammar_version=grammar.version,
+        seed=seed,
+        persona=chooser(seed) if chooser else PERSONAS[seed % len(PERSONAS)],
+        strategy=strategy,
+        belief=grammar.belief(strategy),
+        conditions=conditions(grammar.universe(strategy, needs)),
+        observables=dict(grammar.observables(strategy)),
+    )
