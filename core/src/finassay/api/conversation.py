@@ -38,6 +38,4 @@ class Conversation:
 
     def until(self, turn: int) -> "Conversation":
         """Everything up to and including the agent's message of `turn`; the user's reply to it is left out."""
-        return Conversation(
-            tuple(m for m in self.messages if m.turn < turn or (m.turn == turn and m.sender == "agent"))
-        )
+        return Conversation(tuple(m for m in self.messages if m.turn < turn or (m.turn == turn and m.sender == "agent")))

@@ -59,16 +59,31 @@ class Sentence:
     question: bool
 
 
-_UNITS = {w: i for i, w in enumerate(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
-)}
+_UNITS = {
+    w: i
+    for i, w in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+    )
+}
 _TENS = {w: 10 * i for i, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
 _TENS_UNITS = re.compile(rf"\b({'|'.join(_TENS)})(?:[\s-]+({'|'.join(w for w, v in _UNITS.items() if 1 <= v <= 9)}))?\b")
 _SMALL = re.compile(rf"\b({'|'.join(w for w, v in _UNITS.items() if v != 1)})\b")
-_FRACTIONS = {"a half": 50.0, "one half": 50.0, "a third": 100 / 3, "a quarter of": 25.0, "one quarter of": 25.0, "a fifth": 20.0,
-              "one fifth": 20.0, "a tenth": 10.0, "one tenth": 10.0, "a twentieth": 5.0}
+_FRACTIONS = {
+    "a half": 50.0,
+    "one half": 50.0,
+    "a third": 100 / 3,
+    "a quarter of": 25.0,
+    "one quarter of": 25.0,
+    "a fifth": 20.0,
+    "one fifth": 20.0,
+    "a tenth": 10.0,
+    "one tenth": 10.0,
+    "a twentieth": 5.0,
+}
 _FRACTION = re.compile(rf"\b({'|'.join(sorted(_FRACTIONS, key=len, reverse=True))})\b")
-_CHARACTERS = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "‑": "-", "×": "x", " ": " ", "*": " ", "`": " ", "_": " "})
+_CHARACTERS = str.maketrans(
+    {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "‑": "-", "×": "x", " ": " ", "*": " ", "`": " ", "_": " "}
+)
 
 
 def normalise(text: str) -> str:
@@ -164,7 +179,7 @@ def _negated(norm: str, start: int) -> bool:
     last = None
     for last in _REACH_BREAK.finditer(before):
         pass
-    clause = before[last.end():] if last else before
+    clause = before[last.end() :] if last else before
     words = clause.split()[-6:]
     return bool(_NEGATION.search(" ".join(words)))
 
@@ -226,9 +241,13 @@ def raised(items: Iterable[Item], agent_text: str) -> frozenset[str]:
     return asked(known, agent_text) | frozenset(proposed(known, agent_text))
 
 
-_YES = re.compile(r"^(?:yes|yeah|yep|right|correct|exactly|agreed|sounds (?:good|right)|that's (?:right|it|correct)|that is (?:right|correct))\b")
+_YES = re.compile(
+    r"^(?:yes|yeah|yep|right|correct|exactly|agreed|sounds (?:good|right)|that's (?:right|it|correct)|that is (?:right|correct))\b"
+)
 _FINE = re.compile(r"\b(?:fine|good|right|correct|ok|okay|as i want|what i want(?:ed)?)\b")
-_NO_VIEW = re.compile(r"\b(?:no (?:strong )?(?:preference|view|opinion)|you choose|your call|up to you|whatever you|don't mind|leave (?:it|that) to you|not fussed)\b")
+_NO_VIEW = re.compile(
+    r"\b(?:no (?:strong )?(?:preference|view|opinion)|you choose|your call|up to you|whatever you|don't mind|leave (?:it|that) to you|not fussed)\b"
+)
 
 
 def stated(items: Iterable[Item], user_text: str, agent_text: str = "") -> frozenset[str]:

@@ -79,9 +79,7 @@ class Box(Protocol):
     """The workspace's path as the processes see it."""
     isolation: Isolation
 
-    def spawn(
-        self, argv: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None, cwd: str = "."
-    ) -> BoxProcess:
+    def spawn(self, argv: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None, cwd: str = ".") -> BoxProcess:
         """Start a program; `stdin` is written and closed. Raises `SandboxError` if it cannot start."""
         ...
 

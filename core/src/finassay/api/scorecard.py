@@ -173,4 +173,3 @@ class RunView:
     notes: tuple[str, ...] = ()
     """Lines to print above the results: judge without a model, sandbox without isolation, muted observers."""
     sections: tuple[ReportSection, ...] = ()
-

@@ -20,8 +20,12 @@ KINDS: Final = {
     for kind in (
         Kind("agent", "finassay.agents", ("id", "version", "capabilities", "start", "send", "finalize"), "does the financial work"),
         Kind("persona", "finassay.personas", ("persona",), "who the simulated user is"),
-        Kind("grammar", "finassay.grammars", ("id", "version", "components", "sample", "check", "size", "belief", "universe",
-                                              "observables", "rejected_examples"), "a space of strategies"),
+        Kind(
+            "grammar",
+            "finassay.grammars",
+            ("id", "version", "components", "sample", "check", "size", "belief", "universe", "observables", "rejected_examples"),
+            "a space of strategies",
+        ),
         Kind("simulator", "finassay.simulators", ("id", "version", "deterministic", "open", "decide"), "plays the user"),
         Kind("judge", "finassay.judges", ("id", "version", "deterministic", "answer"), "grades meaning"),
         Kind("check", "finassay.checks", ("id", "dimension", "role", "by_turn", "brief", "run"), "grades what a program can decide"),

@@ -16,7 +16,10 @@ def print_results(results: Iterable[Any]) -> bool:
         count += 1
         word, colour = ("ok", "green") if result.ok else (("FAILS", "red") if result.level == "must" else ("should", "yellow"))
         passed &= result.ok or result.level != "must"
-        click.echo(f"{click.style(word, fg=colour)}  {result.id}: {result.reason}" + (f"\n      {result.detail}" if result.detail and not result.ok else ""))
+        click.echo(
+            f"{click.style(word, fg=colour)}  {result.id}: {result.reason}"
+            + (f"\n      {result.detail}" if result.detail and not result.ok else "")
+        )
     if count == 0:
         raise FinassayError("nothing was checked")
     return passed

@@ -18,7 +18,10 @@ def doctor() -> None:
     problems = 0
 
     def line(ok: bool, what: str, detail: str, hint: str = "") -> None:
-        click.echo(f"{click.style('ok' if ok else '--', fg='green' if ok else 'yellow')}  {what}: {detail}" + (f"  ({hint})" if hint and not ok else ""))
+        click.echo(
+            f"{click.style('ok' if ok else '--', fg='green' if ok else 'yellow')}  {what}: {detail}"
+            + (f"  ({hint})" if hint and not ok else "")
+        )
 
     line(sys.version_info >= (3, 11), "python", f"{platform.python_version()}, finassay {version('finassay')}", "3.11 or newer is needed")
     free = shutil.disk_usage(".").free / 2**30

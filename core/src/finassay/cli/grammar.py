@@ -26,7 +26,9 @@ def size(name: str) -> None:
     counted = found.size()
     seconds = time.perf_counter() - started
     out = console()
-    out.print(f"{origin}: [bold]{counted.total:,}[/bold] coherent strategies [dim](counted in {seconds * 1000:.0f} ms)[/dim]", highlight=False)
+    out.print(
+        f"{origin}: [bold]{counted.total:,}[/bold] coherent strategies [dim](counted in {seconds * 1000:.0f} ms)[/dim]", highlight=False
+    )
     table = Table("slot", "option", "strategies", box=None)
     table.columns[2].justify = "right"
     for slot, options in counted.by.items():

@@ -8,7 +8,13 @@ import click
 @click.command()
 @click.argument("kind")
 @click.argument("name")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("."), show_default=True, help="Folder in which the distribution's folder is made.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("."),
+    show_default=True,
+    help="Folder in which the distribution's folder is made.",
+)
 def new(kind: str, name: str, out: Path) -> None:
     """Start a distribution for a component: a small one that already passes conformance, to be changed into yours."""
     from finassay.testing.template import make_distribution

@@ -34,7 +34,9 @@ def plugins(kind: str | None, check: bool) -> None:
     health = [h for h in catalog.health() if chosen in (None, h.offer.kind)]
     for entry in health:
         mark = click.style("ok", fg="green") if not entry.problem else click.style("broken", fg="red")
-        click.echo(f"{mark}  {entry.offer.kind} {entry.offer.id} ({entry.offer.distribution} {entry.offer.version}): {entry.problem or entry.description}")
+        click.echo(
+            f"{mark}  {entry.offer.kind} {entry.offer.id} ({entry.offer.distribution} {entry.offer.version}): {entry.problem or entry.description}"
+        )
     broken = sum(1 for entry in health if entry.problem)
     if broken:
         raise CatalogError(f"{broken} of {len(health)} cannot be used")

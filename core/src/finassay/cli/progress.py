@@ -20,8 +20,14 @@ class RunProgress:
         self.console = Console(stderr=True)
         self._lock = threading.Lock()
         self._bar = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            console=self.console, transient=True, disable=not self.console.is_terminal,
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
         )
         self._held = self._bar.add_task("sessions", total=total)
         self._graded = self._bar.add_task("graded", total=total)
@@ -68,5 +74,3 @@ class RunProgress:
 
     def _line(self, text: str) -> None:
         self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-

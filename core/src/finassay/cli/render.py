@@ -35,7 +35,9 @@ def show_task(out: Console, task: Task, catalog: Any, *, reveal: bool) -> None:
     table.add_row("universe", safe(conditions.universe.text))
     table.add_row("data until", conditions.cutoff.isoformat())
     table.add_row("channels", ", ".join(conditions.channels) or "none")
-    table.add_row("limits", f"{conditions.max_turns} turns of {conditions.turn_seconds:g} s; network {'allowed' if conditions.network else 'off'}")
+    table.add_row(
+        "limits", f"{conditions.max_turns} turns of {conditions.turn_seconds:g} s; network {'allowed' if conditions.network else 'off'}"
+    )
     if reveal:
         table.add_row("difficulty", str(task.strategy.difficulty))
         opening = set(task.belief.opening)
@@ -121,11 +123,20 @@ def _show_scores(out: Console, view: SessionView) -> None:
         match graded.verdict:
             case Scored() as scored:
                 raw = f" (judge {scored.raw_level}, bounded)" if scored.raw_level not in (None, scored.level) else ""
-                out.print(Text(f"{title}: {scored.level}/4{raw}  [{scored.source.value}, {scored.by}]", style="bold red" if failed else "bold"))
+                out.print(
+                    Text(f"{title}: {scored.level}/4{raw}  [{scored.source.value}, {scored.by}]", style="bold red" if failed else "bold")
+                )
                 out.print(safe("  " + scored.reason))
                 for evidence in scored.evidence[:12]:
-                    parts = [f"{evidence.kind.value}: {evidence.text}", evidence.where, f"rows {', '.join(evidence.rows[:6])}" if evidence.rows else ""]
-                    parts += [f"expected {evidence.expected}" if evidence.expected else "", f"found {evidence.found}" if evidence.found else ""]
+                    parts = [
+                        f"{evidence.kind.value}: {evidence.text}",
+                        evidence.where,
+                        f"rows {', '.join(evidence.rows[:6])}" if evidence.rows else "",
+                    ]
+                    parts += [
+                        f"expected {evidence.expected}" if evidence.expected else "",
+                        f"found {evidence.found}" if evidence.found else "",
+                    ]
                     out.print(safe("    - " + " · ".join(p for p in parts if p), 1000))
             case Measured() as measured:
                 shown = ", ".join(f"{k} {'unknown' if v is None else v}" for k, v in measured.values.items())

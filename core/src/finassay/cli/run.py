@@ -77,7 +77,9 @@ def chosen(agents: tuple[str, ...], options: tuple[str, ...], flags: dict[str, A
             name = flags.get(kind) or {"simulator": "policy", "judge": "lexical", "sandbox": "auto"}[kind]
             found[kind] = {"id": name, "options": given.pop(kind, {})}
     if given:
-        raise UsageError(f"option for {next(iter(given))!r}, which is not part of the run", hint="NAME is an agent's alias, simulator, judge or sandbox.")
+        raise UsageError(
+            f"option for {next(iter(given))!r}, which is not part of the run", hint="NAME is an agent's alias, simulator, judge or sandbox."
+        )
     return found
 
 
@@ -145,7 +147,9 @@ def _finish(folder: Any, observers: Any) -> None:
     observers.call("finassay_run_finished", run=run_view(folder))
     if observers.muted:
         manifest = folder.manifest()
-        folder.write_manifest({**{k: v for k, v in manifest.items() if k not in ("kind", "schema_version")}, "muted": dict(observers.muted)})
+        folder.write_manifest(
+            {**{k: v for k, v in manifest.items() if k not in ("kind", "schema_version")}, "muted": dict(observers.muted)}
+        )
 
 
 def _print_result(out: Any, folder: Any) -> None:

@@ -30,7 +30,9 @@ def parse_seeds(text: str) -> list[int]:
 @tasks.command()
 @click.option("--grammar", "grammar_name", required=True, help="Id of the grammar.")
 @click.option("--seeds", default="0-9", show_default=True, help="Seeds, such as 0-9 or 1,4,7.")
-@click.option("--needs", multiple=True, help="Kind of data that must suffice (prices, fundamentals, …); repeat for several. Default: every kind.")
+@click.option(
+    "--needs", multiple=True, help="Kind of data that must suffice (prices, fundamentals, …); repeat for several. Default: every kind."
+)
 @click.option("--until", "until", default="2019-12-31", show_default=True, help="Last date whose data may be used.")
 @click.option("--channel", "channels", multiple=True, help="Id of a channel through which the agent may reach data; repeat for several.")
 @click.option("--turns", default=6, show_default=True, help="T: agent turns.")
@@ -38,7 +40,15 @@ def parse_seeds(text: str) -> list[int]:
 @click.option("--network/--no-network", default=False, help="Whether agents may reach the network.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the task files.")
 def sample(
-    grammar_name: str, seeds: str, needs: tuple[str, ...], until: str, channels: tuple[str, ...], turns: int, seconds: float, network: bool, out: Path
+    grammar_name: str,
+    seeds: str,
+    needs: tuple[str, ...],
+    until: str,
+    channels: tuple[str, ...],
+    turns: int,
+    seconds: float,
+    network: bool,
+    out: Path,
 ) -> None:
     """Draw one task for each seed. A task holds the hidden strategy: keep the folder away from agents."""
     from finassay.api.task import Conditions
@@ -58,7 +68,9 @@ def sample(
     numbers = parse_seeds(seeds)
     for seed in numbers:
         task = sample_task(
-            grammar, seed, frozenset(needs),
+            grammar,
+            seed,
+            frozenset(needs),
             lambda universe: Conditions(cutoff, universe, channels, turns, seconds, network),
         )
         write_task(out / f"{task.id}.json", task)

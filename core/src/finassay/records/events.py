@@ -54,7 +54,9 @@ class EventLog:
         if self._descriptor is None:
             self._open()
         assert self._descriptor is not None
-        data = b"".join(json.dumps(e, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace") + b"\n" for e in events)
+        data = b"".join(
+            json.dumps(e, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace") + b"\n" for e in events
+        )
         view = memoryview(data)
         while view:
             view = view[os.write(self._descriptor, view) :]
@@ -169,5 +171,3 @@ def _apply(state: SessionState, event: dict[str, Any], place: str) -> None:
         state.ended, state.end_detail = event["reason"], event["detail"]
     elif kind != "resumed":
         raise InvalidFileError(f"{place}: unknown event type {kind!r}")
-
-

@@ -91,7 +91,9 @@ def best_sandbox(catalog: Catalog) -> str:
             failed.append(f"{offer.id}: {probe.detail}")
     if not working:
         detail = "; ".join(failed) or "none is installed"
-        raise CatalogError(f"no sandbox works here: {detail}", hint="Install finassay-sandbox-local, or finassay-sandbox-bubblewrap with bubblewrap.")
+        raise CatalogError(
+            f"no sandbox works here: {detail}", hint="Install finassay-sandbox-local, or finassay-sandbox-bubblewrap with bubblewrap."
+        )
     return min(working)[1]
 
 
@@ -122,7 +124,9 @@ def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out:
     simulator = problems.attempt(catalog.create, "simulator", settings.simulator.id, settings.simulator.options)
     sandbox = problems.attempt(_sandbox, catalog, settings.sandbox)
     personas = {name: problems.attempt(catalog.create, "persona", name) for name in sorted({t.persona for t in tasks})}
-    channels = {name: problems.attempt(catalog.create, "channel", name) for name in sorted({c for t in tasks for c in t.conditions.channels})}
+    channels = {
+        name: problems.attempt(catalog.create, "channel", name) for name in sorted({c for t in tasks for c in t.conditions.channels})
+    }
     if settings.grade:
         problems.attempt(build_grading, catalog, settings)
     if not settings.agents:
@@ -162,10 +166,14 @@ def build_grading(catalog: Catalog, settings: RunSettings) -> GradingParts:
     checks: dict[str, Check] = {}
     for check, origin in filter(None, made):
         if check.dimension in checks:
-            problems.found.append(f"two checks serve dimension {check.dimension}: {checks[check.dimension].id} and {check.id} ({origin.distribution})")
+            problems.found.append(
+                f"two checks serve dimension {check.dimension}: {checks[check.dimension].id} and {check.id} ({origin.distribution})"
+            )
         checks[check.dimension] = check
     judge = problems.attempt(catalog.create, "judge", settings.judge.id, settings.judge.options) if settings.judge.id != "none" else None
-    reader = problems.attempt(catalog.create, "reader", settings.reader.id, settings.reader.options) if settings.reader.id != "none" else None
+    reader = (
+        problems.attempt(catalog.create, "reader", settings.reader.id, settings.reader.options) if settings.reader.id != "none" else None
+    )
     problems.raise_if_any()
     origins = tuple(origin for _, origin in filter(None, [*made, judge, reader]))
     return GradingParts(checks, judge[0] if judge else None, reader[0] if reader else None, origins)

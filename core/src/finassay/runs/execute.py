@@ -72,12 +72,24 @@ class Runner:
 
     def identity(self, key: SessionKey) -> dict[str, Any]:
         task, maker, built = self.tasks[key.task], self.built.agents[key.agent], self.built
-        simulator = {**to_json(built.simulator_origin), "program_version": built.simulator.version, "options": self.settings.simulator.options}
+        simulator = {
+            **to_json(built.simulator_origin),
+            "program_version": built.simulator.version,
+            "options": self.settings.simulator.options,
+        }
         sandbox = {**to_json(built.sandbox_origin), "isolation": to_json(built.sandbox.isolation), "memory_gb": self.settings.memory_gb}
         brief = make_brief(task, "", [built.channels[c] for c in task.conditions.channels])
         return session_identity(
-            task, key.repeat, self.settings.seed, maker.sample, maker.offer.origin, maker.choice.options, simulator, sandbox,
-            built.personas[task.persona][1], brief.instructions,
+            task,
+            key.repeat,
+            self.settings.seed,
+            maker.sample,
+            maker.offer.origin,
+            maker.choice.options,
+            simulator,
+            sandbox,
+            built.personas[task.persona][1],
+            brief.instructions,
         )
 
     def run(self, plan: list[Planned], progress: Progress, after: Callable[[SessionKey], None], stop: threading.Event) -> None:
@@ -130,7 +142,10 @@ class Runner:
                 redact=self._redact,
             )
             session = Session(
-                who, Store(events, sealed, self.folder.blobs, workspace), seed=self._seed(key), observer=_SessionObserver(key, self.observers, progress)
+                who,
+                Store(events, sealed, self.folder.blobs, workspace),
+                seed=self._seed(key),
+                observer=_SessionObserver(key, self.observers, progress),
             )
             return session.hold(identity, digest_of(identity))
         except Exception as error:  # a session that fails, in our code or another's, never stops the rest

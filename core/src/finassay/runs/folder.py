@@ -1,10 +1,10 @@
 """A run's folder on disk.
 
-    run.json              what was asked, when, with which versions
-    tasks/                the tasks, sealed: readable by the owner only
-    blobs/                delivered bytes by content
-    sessions/ID/          events.jsonl, sealed.jsonl, workspace/, gradings/HASH.json, feedback.txt
-    invalid/              sessions that do not count and were run again
+run.json              what was asked, when, with which versions
+tasks/                the tasks, sealed: readable by the owner only
+blobs/                delivered bytes by content
+sessions/ID/          events.jsonl, sealed.jsonl, workspace/, gradings/HASH.json, feedback.txt
+invalid/              sessions that do not count and were run again
 """
 
 import re
@@ -65,7 +65,9 @@ class RunFolder:
     def manifest(self) -> dict[str, Any]:
         """What `run.json` holds. Raises `InvalidFileError`."""
         if self.root.is_dir() and not self.manifest_path.exists():
-            raise InvalidFileError(f"{self.root}: is no run folder: it has no run.json", hint="Make one: finassay run --out " + str(self.root))
+            raise InvalidFileError(
+                f"{self.root}: is no run folder: it has no run.json", hint="Make one: finassay run --out " + str(self.root)
+            )
         return check_schema(read_json(self.manifest_path, "a run"), self.manifest_path, kind=KIND, version=VERSION)
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
@@ -79,7 +81,9 @@ class RunFolder:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            raise RunLockedError(f"{self.root}: another program is writing this run", hint="Wait for it, or choose another --out.") from None
+            raise RunLockedError(
+                f"{self.root}: another program is writing this run", hint="Wait for it, or choose another --out."
+            ) from None
         try:
             yield
         finally:

@@ -80,7 +80,9 @@ class Grader:
         """Grade a stored session, and store scorecard and feedback. Raises `InvalidFileError` for a malformed record."""
         state = self.folder.state(key)
         if state.ended is None:
-            raise InvalidFileError(f"{self.folder.session_path(key)}: the session has not ended", hint="Run the same command again to resume it.")
+            raise InvalidFileError(
+                f"{self.folder.session_path(key)}: the session has not ended", hint="Run the same command again to resume it."
+            )
         if key.task not in self.tasks:
             raise InvalidFileError(f"{self.folder.root}: holds no task {key.task!r}")
         with tempfile.TemporaryDirectory(prefix="finassay-rerun-") as scratch:
@@ -161,8 +163,9 @@ def grading_pool(root: Path, settings: RunSettings, processes: int) -> Iterator[
         yield lambda key: pool.submit(_grade, key)
 
 
-def grade_all(root: Path, settings: RunSettings, keys: Iterable[SessionKey], processes: int,
-              done: Callable[[SessionKey, Scorecard | None, str], None]) -> None:
+def grade_all(
+    root: Path, settings: RunSettings, keys: Iterable[SessionKey], processes: int, done: Callable[[SessionKey, Scorecard | None, str], None]
+) -> None:
     """Grade sessions and tell of each; one whose grading fails never stops the rest."""
     with grading_pool(root, settings, processes) as submit:
         futures = [(key, submit(key)) for key in keys]

@@ -16,8 +16,16 @@ def digest_of(parts: Any) -> str:
 
 
 def session_identity(
-    task: Task, repeat: int, seed: int, agent: Agent, agent_origin: Origin, agent_options: dict[str, Any], simulator: dict[str, Any],
-    sandbox: dict[str, Any], persona: Origin, instructions: str,
+    task: Task,
+    repeat: int,
+    seed: int,
+    agent: Agent,
+    agent_origin: Origin,
+    agent_options: dict[str, Any],
+    simulator: dict[str, Any],
+    sandbox: dict[str, Any],
+    persona: Origin,
+    instructions: str,
 ) -> dict[str, Any]:
     """The parts. The task is named by its digest, because the identity is not sealed."""
     return {

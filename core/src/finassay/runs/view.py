@@ -64,7 +64,9 @@ def _notes(sessions: tuple[SessionView, ...], muted: Mapping[str, str]) -> list[
     judges = {s.scorecard.evaluator.judge for s in sessions if s.scorecard}
     hashes = {s.scorecard.evaluator.hash for s in sessions if s.scorecard}
     if "lexical" in judges:
-        notes.append("Meaning was graded by stated rules (judge 'lexical'), not by a model: these results share no table with model-judged ones.")
+        notes.append(
+            "Meaning was graded by stated rules (judge 'lexical'), not by a model: these results share no table with model-judged ones."
+        )
     if len(judges) > 1:
         notes.append(f"Sessions were graded by different judges ({', '.join(sorted(judges))}): their results are not averaged together.")
     if len(hashes) > 1:

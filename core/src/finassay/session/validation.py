@@ -31,13 +31,42 @@ RULES: Final = {
 """Rule id to what a decision that breaks it does."""
 
 INTERNAL: Final = (
-    "events.jsonl", "sealed.jsonl", "scorecard", "gradings", "feedback.txt", "run.json", "task.json", "point-in-time", "cutoff", "cut-off", "veto",
-    "evaluator", "grader", "grading", "rubric", "hidden strategy", "hidden item", "belief", "simulator", "disclosure", "turn limit", "core goal",
+    "events.jsonl",
+    "sealed.jsonl",
+    "scorecard",
+    "gradings",
+    "feedback.txt",
+    "run.json",
+    "task.json",
+    "point-in-time",
+    "cutoff",
+    "cut-off",
+    "veto",
+    "evaluator",
+    "grader",
+    "grading",
+    "rubric",
+    "hidden strategy",
+    "hidden item",
+    "belief",
+    "simulator",
+    "disclosure",
+    "turn limit",
+    "core goal",
 )
 ASSISTANT_LIKE: Final = (
-    "let me lock a few things", "lock a few things", "as an ai", "i'd be happy to", "happy to help", "how can i help", "i can help you", "let me know if you need anything else",
+    "let me lock a few things",
+    "lock a few things",
+    "as an ai",
+    "i'd be happy to",
+    "happy to help",
+    "how can i help",
+    "i can help you",
+    "let me know if you need anything else",
 )
-_ITEM_ID = re.compile(r"\b(?:stock|timing|portfolio|risk|execution|cost)\.(?:factor|option|weighting|covariance|combination|threshold|schedule|rate)\b")
+_ITEM_ID = re.compile(
+    r"\b(?:stock|timing|portfolio|risk|execution|cost)\.(?:factor|option|weighting|covariance|combination|threshold|schedule|rate)\b"
+)
 _ASKS = re.compile(
     r"\?|\b(?:please|can you|could you|i (?:still )?(?:need|want|would like)|add|send|show me|redo|rerun|change|fix|also include|next,? )\b"
 )

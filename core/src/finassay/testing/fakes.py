@@ -112,7 +112,9 @@ class FakeJudge:
         quote = Quote(" ".join(texts[0].text.split()[:6]), texts[0].where) if texts else Quote("")
         if isinstance(request.question, LabelQuestion):
             label = self.label or request.question.labels[0]
-            return Answer("as scripted", labels=dict.fromkeys(request.question.cases, label), case_quotes=dict.fromkeys(request.question.cases, quote))
+            return Answer(
+                "as scripted", labels=dict.fromkeys(request.question.cases, label), case_quotes=dict.fromkeys(request.question.cases, quote)
+            )
         return Answer("as scripted", level=self.level, quotes=(quote,))
 
 

@@ -63,7 +63,9 @@ def _opening(subject: GrammarSubject) -> None:
         known = {item.id for item in belief.items}
         require(len(known) == len(belief.items), f"seed {strategy.seed}: item ids repeat")
         require(set(belief.opening) <= known, f"seed {strategy.seed}: the opening names unknown items")
-        require(0 < len(belief.opening) < len(known), f"seed {strategy.seed}: the opening tells {len(belief.opening)} of {len(known)} items")
+        require(
+            0 < len(belief.opening) < len(known), f"seed {strategy.seed}: the opening tells {len(belief.opening)} of {len(known)} items"
+        )
 
 
 @conformance("grammar", "items-match-themselves", "what the user says must be recognised as said, and as nothing else")

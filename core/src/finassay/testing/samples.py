@@ -16,24 +16,61 @@ from finassay.records.blobs import BlobStore
 def sample_belief() -> Belief:
     """Momentum, equal weights, a 20 % stop, monthly; the opening tells momentum and monthly."""
     factor = Item(
-        "stock.factor:mom_12_1", "stock", "factor", "the ranking", "rank stocks by last year's return, skipping the latest month",
-        "last year's winners, skipping the latest month", (r"rank\w* ~ (?:by|stocks|rule)", r"(?:which|what) ~ (?:factor|signal|stocks)", r"select\w*"),
-        (r"last year's ~ (?:return|winners)", r"12 1 momentum"), (r"past week", r"book to market"),
+        "stock.factor:mom_12_1",
+        "stock",
+        "factor",
+        "the ranking",
+        "rank stocks by last year's return, skipping the latest month",
+        "last year's winners, skipping the latest month",
+        (r"rank\w* ~ (?:by|stocks|rule)", r"(?:which|what) ~ (?:factor|signal|stocks)", r"select\w*"),
+        (r"last year's ~ (?:return|winners)", r"12 1 momentum"),
+        (r"past week", r"book to market"),
     )
     weighting = Item(
-        "portfolio.weighting:equal", "portfolio", "weighting", "the position sizing", "give every position the same weight", "equal positions",
-        (r"(?:weight|siz|allocat)\w*",), (r"same weight", r"equal(?:ly)? weight\w*", r"weight\w* ~ equally"), (r"inverse vol\w*", r"risk parity"),
+        "portfolio.weighting:equal",
+        "portfolio",
+        "weighting",
+        "the position sizing",
+        "give every position the same weight",
+        "equal positions",
+        (r"(?:weight|siz|allocat)\w*",),
+        (r"same weight", r"equal(?:ly)? weight\w*", r"weight\w* ~ equally"),
+        (r"inverse vol\w*", r"risk parity"),
     )
     stop = Item(
-        "risk.threshold", "risk", "threshold", "the stop", "sell a position once it has fallen 20% from its entry price", "a stop",
-        (r"stop(?: loss)?(?: level| threshold)?",), (r"(?:fallen|falls|drop\w*|down) ~ {number}", r"stop\w* ~ {number}", r"{number} ~ stop\w*"), (),
+        "risk.threshold",
+        "risk",
+        "threshold",
+        "the stop",
+        "sell a position once it has fallen 20% from its entry price",
+        "a stop",
+        (r"stop(?: loss)?(?: level| threshold)?",),
+        (r"(?:fallen|falls|drop\w*|down) ~ {number}", r"stop\w* ~ {number}", r"{number} ~ stop\w*"),
+        (),
         Number(20, Unit.PERCENT),
     )
     schedule = Item(
-        "execution.schedule:monthly", "execution", "schedule", "the rebalancing", "rebalance once a month", "a monthly refresh",
-        (r"how often", r"rebalanc\w*", r"frequency", r"schedule"), (r"once a month", r"monthly", r"every month"), (r"weekly", r"quarterly"),
+        "execution.schedule:monthly",
+        "execution",
+        "schedule",
+        "the rebalancing",
+        "rebalance once a month",
+        "a monthly refresh",
+        (r"how often", r"rebalanc\w*", r"frequency", r"schedule"),
+        (r"once a month", r"monthly", r"every month"),
+        (r"weekly", r"quarterly"),
     )
-    costs = Item("cost.option:none", "cost", "cost", "trading costs", "ignore costs", "no costs", (r"costs?",), (r"ignore ~ costs?", r"no costs?"), ())
+    costs = Item(
+        "cost.option:none",
+        "cost",
+        "cost",
+        "trading costs",
+        "ignore costs",
+        "no costs",
+        (r"costs?",),
+        (r"ignore ~ costs?", r"no costs?"),
+        (),
+    )
     names = OpenTopic("names", "the number of names", (r"how many (?:names|stocks|positions)", r"number of (?:names|stocks|positions)"))
     return Belief((factor, weighting, stop, schedule), (factor.id, schedule.id), (costs,), (names,))
 
@@ -42,7 +79,10 @@ def sample_persona() -> Persona:
     """A persona for tests."""
     voice = Voice(
         greetings=("Hello.", "Hi."),
-        opening=("I like {idea}. The universe is {universe}. Please use data {until} only.", "My idea: {idea}. Look at {universe}, data {until}."),
+        opening=(
+            "I like {idea}. The universe is {universe}. Please use data {until} only.",
+            "My idea: {idea}. Look at {universe}, data {until}.",
+        ),
         answers=("I want to {sentence}.", "My answer: {sentence}."),
         confirmations=("Yes: {sentence}.", "Right, {sentence}."),
         objections=("No. I want to {sentence}.", "Not that: {sentence}."),
@@ -54,7 +94,16 @@ def sample_persona() -> Persona:
         closings=("That is what I needed. Thank you.", "Good, that settles it."),
         leavings=("This is not getting anywhere. I will stop here.", "I will leave it at that."),
     )
-    return Persona("sample", "Sample investor", "An investor made up for tests.", "Plain.", ("returns",), ("Show me.",), ("cutoff", "point-in-time"), voice)
+    return Persona(
+        "sample",
+        "Sample investor",
+        "An investor made up for tests.",
+        "Plain.",
+        ("returns",),
+        ("Show me.",),
+        ("cutoff", "point-in-time"),
+        voice,
+    )
 
 
 def sample_task(belief: Belief | None = None, *, max_turns: int = 6, turn_seconds: float = 30.0) -> Task:
@@ -66,7 +115,11 @@ def sample_task(belief: Belief | None = None, *, max_turns: int = 6, turn_second
 
 
 def sample_package(
-    folder: Path, files: Mapping[str, bytes] | None = None, messages: tuple[tuple[str, str], ...] = (), log: tuple[LogEvent, ...] = (), task: Task | None = None
+    folder: Path,
+    files: Mapping[str, bytes] | None = None,
+    messages: tuple[tuple[str, str], ...] = (),
+    log: tuple[LogEvent, ...] = (),
+    task: Task | None = None,
 ) -> Package:
     """A package of one delivery: `files` by path, `messages` as (sender, text) in order starting with the user's opening."""
     blobs = BlobStore(folder / "blobs")

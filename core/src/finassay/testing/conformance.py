@@ -1,0 +1,104 @@
+"""Running the conformance checks of any kind, from the command line or from pytest."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from finassay.catalog.catalog import Catalog, Offer
+from finassay.runs.build import best_sandbox
+from finassay.testing import grammars, kinds, processes
+from finassay.testing.result import Result, conformance, require, run_checks
+
+HEAVY = (
+    "pandas",
+    "numpy",
+    "scipy",
+    "httpx",
+    "anthropic",
+    "openai",
+    "google.genai",
+    "matplotlib",
+    "sklearn",
+    "pyarrow",
+    "jinja2",
+    "skfolio",
+)
+
+
+@frozen
+class ComponentSubject:
+    """A component of any kind, as offered."""
+
+    catalog: Catalog
+    offer: Offer
+    options: Mapping[str, Any]
+
+    def create(self) -> Any:
+        return self.catalog.create(self.offer.kind, self.offer.qualified, self.options)[0]
+
+
+@conformance("component", "loads", "the entry point resolves to a factory of a supported API version")
+def _loads(subject: ComponentSubject) -> None:
+    subject.catalog.factory(subject.offer)
+
+
+@conformance("component", "describes-itself", "`finassay plugins` shows one line")
+def _describes(subject: ComponentSubject) -> None:
+    description = subject.catalog.factory(subject.offer).description
+    require(isinstance(description, str) and 0 < len(description) <= 120 and "\n" not in description, f"description {description!r}")
+
+
+@conformance("component", "options-are-strict", "an unknown option is an error, not silence")
+def _strict(subject: ComponentSubject) -> None:
+    options = subject.catalog.factory(subject.offer).Options
+    require(options.model_config.get("extra") == "forbid", "Options accepts unknown keys: set extra='forbid'")
+    require(options.model_config.get("frozen") is True, "Options can be changed: set frozen=True")
+
+
+@conformance("component", "options-are-described", "options are the documentation")
+def _described(subject: ComponentSubject) -> None:
+    for name, info in subject.catalog.factory(subject.offer).Options.model_fields.items():
+        require(info.description, f"option {name!r} has no description")
+
+
+@conformance("component", "imports-light", "one heavy plugin makes every command slow", level="should")
+def _light(subject: ComponentSubject) -> None:
+    module = subject.offer.entry.value.split(":")[0]
+    code = f"import sys, importlib; importlib.import_module({module!r}); print([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    require(done.returncode == 0, done.stderr[-300:])
+    require(done.stdout.strip() == "[]", f"importing {module} imports {done.stdout.strip()}")
+
+
+@conformance("component", "creates", "it can be made from its options and has what its kind needs")
+def _creates(subject: ComponentSubject) -> None:
+    subject.create()
+
+
+_SUBJECTS: dict[str, Callable[[ComponentSubject], Any]] = {
+    "agent": lambda s: processes.AgentSubject(s.create, s.catalog.create("sandbox", best_sandbox(s.catalog))[0]),
+    "persona": lambda s: kinds.PersonaSubject(s.create().persona),
+    "grammar": lambda s: grammars.GrammarSubject(s.create()),
+    "simulator": lambda s: kinds.SimulatorSubject(s.create()),
+    "judge": lambda s: kinds.JudgeSubject(s.create()),
+    "check": lambda s: kinds.CheckSubject(s.create()),
+    "reader": lambda s: kinds.ReaderSubject(s.create()),
+    "sandbox": lambda s: processes.SandboxSubject(s.create()),
+    "channel": lambda s: s.create(),
+    "guidance": lambda s: s.create(),
+    "reporter": lambda s: s.create(),
+}
+
+
+def run_conformance(catalog: Catalog, kind: str, name: str, options: Mapping[str, Any] | None = None) -> Iterator[Result]:
+    """Every result for an installed component. What cannot even be loaded ends after the checks that say so. Raises `CatalogError`."""
+    subject = ComponentSubject(catalog, catalog.find(kind, name), options or {})
+    ready = True
+    for result in run_checks("component", subject):
+        ready &= result.ok or result.level != "must"
+        yield result
+    if ready and kind in _SUBJECTS:
+        yield from run_checks(kind, _SUBJECTS[kind](subject))

@@ -1,0 +1,1 @@
+"""Sandbox without isolation, and the process plumbing that other sandboxes share."""
