@@ -11,7 +11,8 @@ role        columns
 ========== =====================================================================================================================
 prices      date, ticker, open, high, low, close, adj_close, volume, row — `close` is what marks positions
 signals     date, ticker, name, score, rank, fill_date, row — one row a (date, ticker, signal name); date is the decision date
-weights     date, ticker, weight, kind, row — weight as a fraction; kind is `target` (decision rows) or `held` (daily rows)
+weights     date, ticker, weight, kind, fill_date, row — weight as a fraction; date is the decision date where both are given; kind is `target`
+            (decision rows) or `held` (daily rows)
 positions   date, ticker, shares, dollars, row — cash is the ticker `$CASH` in dollars
 trades      fill_date, signal_date, ticker, shares, price, fee, value, reason, id, weight_before, target_weight, decided_by, row — shares are
             signed (negative sells); value = |shares|·price unless delivered; fee ≥ 0 in money; `decided_by` is the deciding value if delivered

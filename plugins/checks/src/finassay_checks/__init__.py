@@ -1,0 +1,1 @@
+"""Program checks: reads deliveries, recomputes backtests, tests fidelity."""

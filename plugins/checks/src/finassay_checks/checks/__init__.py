@@ -1,0 +1,1 @@
+"""One class for each dimension that a program grades or bounds."""

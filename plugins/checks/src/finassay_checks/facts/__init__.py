@@ -1,0 +1,1 @@
+"""Facts that several checks share (computed once per package)."""

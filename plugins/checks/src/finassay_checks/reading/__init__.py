@@ -1,0 +1,1 @@
+"""Delivered files as tables, documents and code, without trusting any of it."""

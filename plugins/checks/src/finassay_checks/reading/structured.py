@@ -1,0 +1,137 @@
+"""JSON: every list of records is a table, every flat object a name-value table; columns and split forms as well (spec D.0.2)."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from finassay_checks.reading.content import Content, RawTable
+from finassay_checks.reading.limits import ReadLimits, Unreadable
+from finassay_checks.reading.text import decode
+
+MAX_NODES = 100_000
+
+
+def _scalar(value: Any) -> bool:
+    return value is None or isinstance(value, (str, int, float, bool))
+
+
+def _cell(value: Any) -> Any:
+    """A cell as delivered; integers beyond 64 bits and nested values as text."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value[:10_000] if isinstance(value, str) else value
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return str(value)[:400]
+    return value if isinstance(value, (int, float)) else json.dumps(value)[:400]
+
+
+def _records(value: list[Any], outer: dict[str, Any]) -> pd.DataFrame | None:
+    """A list of objects as a table; scalars of the object around it (a symbol) are repeated where the records lack them."""
+    if not value or not all(isinstance(item, dict) for item in value):
+        return None
+    names: dict[str, None] = {}
+    for item in value[:5_000]:
+        for name in item:
+            names.setdefault(str(name)[:200])
+    columns = {name: [_cell(item.get(name)) for item in value] for name in names if any(_scalar(item.get(name)) for item in value[:200])}
+    if not columns:
+        return None
+    for name, scalar in outer.items():
+        if name.lower() in ("symbol", "ticker", "asset", "name", "pair") and name not in columns and isinstance(scalar, str):
+            columns[name] = [scalar] * len(value)
+    return pd.DataFrame(columns)
+
+
+def _mapped(value: dict[str, Any]) -> pd.DataFrame | None:
+    """`{column: {key: cell}}`, `{column: [cells]}`, `{key: {column: cell}}`, and the split form `{columns, index, data}`."""
+    if {"columns", "data"} <= set(value) and isinstance(value["data"], list) and isinstance(value["columns"], list):
+        rows = [row for row in value["data"] if isinstance(row, list)]
+        width = len(value["columns"])
+        if rows and all(len(row) == width for row in rows):
+            frame = pd.DataFrame([[_cell(c) for c in row] for row in rows], columns=[str(c)[:200] for c in value["columns"]])
+            index = value.get("index")
+            if isinstance(index, list) and len(index) == len(frame) and index != list(range(len(frame))):
+                frame.insert(0, "", [_cell(c) for c in index])
+            return frame
+    items = list(value.items())
+    if len(items) >= 2 and all(isinstance(v, list) and v and all(_scalar(c) for c in v) for _, v in items) and len({len(v) for _, v in items}) == 1:
+        return pd.DataFrame({str(k)[:200]: [_cell(c) for c in v] for k, v in items})
+    if len(items) >= 1 and all(isinstance(v, dict) and v and all(_scalar(c) for c in v.values()) for _, v in items):
+        inner = {str(k) for _, v in items[:50] for k in v}
+        outer = {str(k) for k, _ in items}
+        if _dated(inner) and not _dated(outer):
+            keys = list(dict.fromkeys(k for _, v in items for k in v))
+            return pd.DataFrame({"": keys} | {str(k)[:200]: [_cell(v.get(key)) for key in keys] for k, v in items})
+        if _dated(outer) or len(items) >= 2 and len(inner) <= 60:
+            keys = list(dict.fromkeys(k for _, v in items for k in v))
+            return pd.DataFrame({"": list(value)} | {str(k)[:200]: [_cell(v.get(k)) for _, v in items] for k in keys})
+    return None
+
+
+def _dated(keys: set[str]) -> bool:
+    sample = list(keys)[:20]
+    return bool(sample) and all(len(k) >= 8 and k[:4].isdigit() and (k[4] in "-/" or k.isdigit()) for k in sample)
+
+
+def _walk(root: Any, limits: ReadLimits) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(key path, table), breadth first without recursion."""
+    pending: list[tuple[str, Any, dict[str, Any]]] = [("", root, {})]
+    seen = 0
+    while pending and seen < MAX_NODES:
+        path, value, outer = pending.pop(0)
+        seen += 1
+        if isinstance(value, list):
+            frame = _records(value, outer)
+            if frame is not None:
+                yield path, frame
+            nested = [v for v in value[:2_000] if isinstance(v, (list, dict))]
+            pending += [(path, v, {}) for v in nested if frame is None or isinstance(v, dict) and any(isinstance(x, (list, dict)) for x in v.values())][: limits.tables_per_file]
+        elif isinstance(value, dict):
+            frame = _mapped(value)
+            if frame is not None:
+                yield path, frame
+                continue
+            flat = {k: v for k, v in value.items() if _scalar(v)}
+            if len(flat) >= 2 and not (outer and path.endswith("[]")):
+                yield path, pd.DataFrame({"name": [str(k)[:200] for k in flat], "value": pd.Series([_cell(v) for v in flat.values()], dtype=object)})
+            pending += [(f"{path}.{k}"[-200:].lstrip("."), v, flat) for k, v in value.items() if not _scalar(v)]
+
+
+def _merged(tables: list[tuple[str, pd.DataFrame]]) -> list[tuple[str, pd.DataFrame]]:
+    """Lists of one key path and equal columns (one a ticker) are one table."""
+    groups: dict[tuple[str, tuple[str, ...]], list[pd.DataFrame]] = {}
+    for path, frame in tables:
+        groups.setdefault((path, tuple(frame.columns)), []).append(frame)
+    return [(path, frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)) for (path, _), frames in groups.items()]
+
+
+def _parse(data: bytes, suffix: str) -> Any:
+    text = decode(data)
+    try:
+        if suffix in (".jsonl", ".ndjson"):
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        return json.loads(text)
+    except RecursionError:
+        raise Unreadable("is nested too deeply") from None
+    except ValueError as error:
+        lines = text.strip().splitlines()
+        if suffix == ".json" and len(lines) > 1 and lines[0].lstrip().startswith("{") and lines[0].rstrip().endswith("}"):
+            return _parse(data, ".jsonl")
+        raise Unreadable(f"is no JSON: {str(error)[:150]}") from None
+
+
+def read_json(data: bytes, suffix: str, limits: ReadLimits) -> Content:
+    """The tables of a JSON text. Raises `Unreadable`."""
+    found: list[tuple[str, pd.DataFrame]] = []
+    cells = 0
+    for path, frame in _walk(_parse(data, suffix), limits):
+        cells += frame.size
+        if len(frame.columns) > limits.columns or len(frame) > limits.rows or cells > limits.cells:
+            raise Unreadable("holds a table beyond the limits", "too-large")
+        found.append((path, frame))
+        if len(found) >= 20 * limits.tables_per_file:
+            break
+    merged = _merged(found)[: limits.tables_per_file]
+    single = len(merged) == 1
+    return Content(tables=tuple(RawTable(frame, "" if single else path) for path, frame in merged))

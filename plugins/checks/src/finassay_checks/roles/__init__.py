@@ -1,0 +1,1 @@
+"""Which table plays which part in a backtest, and its canonical frame."""

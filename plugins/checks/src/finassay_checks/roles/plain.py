@@ -1,0 +1,81 @@
+"""Tables that are read as delivered: metrics, variants, periods, specification, sources, checks."""
+
+import re
+
+from finassay_checks.model import Role, RoleTable
+from finassay_checks.roles import names
+from finassay_checks.roles.detect import _HINT_CHECK, _stem
+from finassay_checks.roles.metric_names import metric_of
+from finassay_checks.roles.shape import Shape
+
+_SPEC_KEYS = frozenset({"component", "rule", "item", "config", "parameter", "setting", "step", "assumption", "choice", "piece", "part"})
+_SPEC_VALUES = frozenset({"definition", "choice", "setting", "value", "rule", "how", "specification", "what", "detail", "details", "implementation", "source"})
+_SOURCE_KEYS = frozenset({"series", "data", "dataset", "item", "what", "source", "table", "field"})
+_SOURCE_VALUES = frozenset({"source", "url", "loader", "endpoint", "package", "provider", "vendor", "origin", "api", "link"})
+MAX_METRIC_ROWS = 400
+
+
+def _text_like(shape: Shape) -> bool:
+    return bool(shape.columns) and shape.rows <= 2_000
+
+
+def _context_words(shape: Shape) -> str:
+    return " ".join((_stem(shape), *shape.table.notes[:2]))
+
+
+def metric_columns(shape: Shape) -> list[str]:
+    """Columns that are named like metrics."""
+    return [c.name for c in shape.columns if metric_of(c.name) is not None]
+
+
+def metric_rows(shape: Shape) -> int:
+    """Rows whose first cell is named like a metric."""
+    first = shape.columns[0] if shape.columns else None
+    if first is None or first.kind not in ("text", "empty"):
+        return 0
+    return sum(metric_of(text) is not None for text in first.texts)
+
+
+def _is_periods(shape: Shape) -> bool:
+    first = shape.columns[0]
+    joined = " ".join(first.texts.head(8)) if first.kind in ("text", "number", "date") else ""
+    return names.is_period(_context_words(shape)) or first.key in ("year", "period", "subperiod", "decade", "month", "yr") or (
+        len(re.findall(r"\b(?:19|20)\d{2}\s*(?:-|–|—|to)\s*(?:(?:19|20)\d{2})", joined)) >= 2
+    )
+
+
+def _is_variants(shape: Shape) -> bool:
+    first = shape.columns[0]
+    return any(names.has(word, names.VARIANT) for word in (_stem(shape), first.name)) or bool(re.search(r"sensitiv|robust|variant|scenario", " ".join(shape.table.notes[:2]), re.I))
+
+
+def plain_roles(shape: Shape) -> list[RoleTable]:
+    """Roles of undated tables; a table of metrics by variant or by period is no headline table."""
+    if not _text_like(shape):
+        return []
+    columns = metric_columns(shape)
+    rows = metric_rows(shape)
+    role: Role | None = None
+    why = ""
+    keys = {c.key for c in shape.columns} | {p for c in shape.columns for p in c.parts}
+    if _HINT_CHECK.search(_stem(shape)) and rows < 2:
+        role, why = "checks", "named as a check"
+    elif len(columns) >= 2 and shape.rows <= MAX_METRIC_ROWS and not shape.tickers:
+        role, why = ("variants", "metrics by setting") if _is_variants(shape) else ("periods", "metrics by period") if _is_periods(shape) else ("metrics", "one row a portfolio")
+    elif rows >= 2 and len(shape.columns) >= 2 and shape.rows <= MAX_METRIC_ROWS:
+        role, why = ("variants", "metrics by setting") if _is_variants(shape) else ("metrics", "name and value")
+    elif shape.columns and _is_periods(shape) and shape.of("number") and shape.ticker is None and not _daily(shape):
+        role, why = "periods", "values by period"
+    elif shape.columns and _is_variants(shape) and shape.of("number") and shape.ticker is None and not _daily(shape):
+        role, why = "variants", "values by setting"
+    elif (keys & _SOURCE_VALUES and keys & _SOURCE_KEYS and len(keys & (_SOURCE_VALUES | _SOURCE_KEYS)) >= 2) and re.search(r"source|data|provenance|lineage", _context_words(shape), re.I):
+        role, why = "sources", "series with their source"
+    elif keys & _SPEC_KEYS and (keys & _SPEC_VALUES) - (keys & _SPEC_KEYS if len(keys & _SPEC_KEYS) == 1 else frozenset()) and len(shape.of("text")) >= 2:
+        role, why = "spec", "rules with their definition"
+    if role is None:
+        return []
+    return [RoleTable(role, shape.table, {c.name: c.name for c in shape.columns}, (why,), shape.table.frame)]
+
+
+def _daily(shape: Shape) -> bool:
+    return shape.date is not None and shape.rows > 400

@@ -1,0 +1,194 @@
+"""Tables with dates down and tickers across, and numbered column groups: prices, weights, positions, signals by content."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from finassay_checks.model import Role, RoleTable
+from finassay_checks.roles import canonical, detect, names
+from finassay_checks.roles.cells import to_numbers, to_tickers
+from finassay_checks.roles.detect import Context, Found
+from finassay_checks.roles.shape import Shape
+
+Matrix = np.ndarray[Any, Any]
+_HINTS: tuple[tuple[Role, re.Pattern[str]], ...] = (
+    ("weights", re.compile(r"weight|alloc", re.I)),
+    ("positions", re.compile(r"position|share|holding|units", re.I)),
+    ("signals", re.compile(r"signal|score|rank|factor|zscore|momentum|volatil|returns?(?:[^a-z]|$)", re.I)),
+    ("prices", re.compile(r"price|close|adj|quote|market_?data", re.I)),
+)
+_EXPOSURE = ("cash", "invested", "exposure", "cashweight", "grossexposure", "leverage")
+
+
+def _matrix(shape: Shape) -> Matrix:
+    sample = shape.columns[0].sample.index
+    frame = shape.table.frame.loc[sample, list(shape.tickers)]
+    return np.column_stack([to_numbers(frame[name]).to_numpy() for name in shape.tickers])
+
+
+def _extra(shape: Shape, keys: tuple[str, ...]) -> str | None:
+    return next((c.name for k in keys for c in shape.of("number") if c.key == k and c.name not in shape.tickers), None)
+
+
+def is_weights(matrix: Matrix, extra: Matrix | None) -> bool:
+    """All ≥ -0.001, rows sum to at most 1.001 (100.1), half of them to 1 (100) ± 0.1 %, or a cash or exposure column makes up or equals the difference."""
+    if not np.isfinite(matrix).any() or np.nanmin(matrix) < -0.001:
+        return False
+    sums = np.nansum(matrix, axis=1)
+    scale = 100.0 if np.nanmax(matrix) > 1.001 else 1.0
+    if np.max(sums) > 1.001 * scale or np.max(sums) <= 0:
+        return False
+    if np.mean(np.abs(sums[sums > 0] - scale) <= 0.001 * scale) >= 0.5:
+        return True
+    if extra is None:
+        return False
+    return bool(np.nanmean(np.abs(sums - extra) <= 0.002 * scale) >= 0.9 or np.nanmean(np.abs(sums + extra - scale) <= 0.002 * scale) >= 0.9)
+
+
+def content_role(shape: Shape, matrix: Matrix) -> tuple[Role, str]:
+    """What a dates × tickers table holds, with the reason."""
+    stem = detect._stem(shape)
+    hint = next((role for role, pattern in _HINTS if pattern.search(stem)), None)
+    known = matrix[np.isfinite(matrix)]
+    if not known.size:
+        return "unknown", "no numbers"
+    exposure = _extra(shape, _EXPOSURE)
+    extra = to_numbers(shape.table.frame[exposure]).loc[shape.columns[0].sample.index].to_numpy() if exposure else None
+    if hint != "signals" and (is_weights(matrix, extra) or (hint == "weights" and known.min() >= -0.001 and np.nanmax(np.nansum(matrix, axis=1)) <= 1.001)):
+        return "weights", "rows sum to at most one, none below zero"
+    if hint == "weights" and is_weights(matrix / 100, extra):
+        return "weights", "rows sum to at most a hundred, none below zero"
+    if hint == "positions" and known.min() >= -1e-6:
+        return "positions", "named as holdings, none below zero"
+    if hint == "signals":
+        return "signals", "named as a signal"
+    repeats = _repeats(shape)
+    if known.min() > 0 and repeats < 0.5:
+        return "prices", "all positive, rows do not sum to one, cells seldom repeat"
+    if known.min() >= 0 and repeats >= 0.5 and (hint == "positions" or _extra(shape, ("cash",)) or np.mean(known == 0) > 0.05):
+        return "positions", "cells repeat the ones above"
+    if known.min() > 0 and hint == "prices":
+        return "prices", "named as prices, all positive"
+    if (known < 0).any() or _is_ranks(matrix):
+        return "signals", "negative values, or ranks"
+    return "unknown", "no content test holds"
+
+
+def _repeats(shape: Shape) -> float:
+    """Share of cells that repeat the one above, from the first rows (a stride sample has no neighbours)."""
+    head = shape.table.frame[list(shape.tickers)].iloc[:400]
+    matrix = np.column_stack([to_numbers(head[name]).to_numpy() for name in shape.tickers])
+    tail_frame = shape.table.frame[list(shape.tickers)].iloc[-400:]
+    tail = np.column_stack([to_numbers(tail_frame[name]).to_numpy() for name in shape.tickers])
+    same = [np.nanmean(m[1:] == m[:-1]) for m in (matrix, tail) if len(m) > 1]
+    return float(np.mean(same)) if same else 0.0
+
+
+def _is_ranks(matrix: Matrix) -> bool:
+    count = np.isfinite(matrix).sum(axis=1)
+    return bool(np.mean(np.nanmax(matrix, axis=1) == count) > 0.9 and np.nanmin(matrix) == 1)
+
+
+def wide(shape: Shape, context: Context) -> Found:
+    if not shape.wide or detect._HINT_CHECK.search(detect._stem(shape)):
+        return
+    fill, signal = detect._dates(shape)
+    date = signal or fill
+    assert date is not None
+    frame, tickers, timezone = shape.table.frame, shape.tickers, context.timezone
+    role, reason = content_role(shape, _matrix(shape))
+    later = fill.name if signal is not None and fill is not None and fill is not signal else None
+    columns = {"date": date.name} | {ticker: column for column, ticker in tickers.items()} | ({"fill_date": later} if later else {})
+    if role == "prices":
+        yield from detect._made(role, shape, columns, canonical.wide_prices(frame, date.name, tickers, timezone), reason)
+    elif role == "positions":
+        dollars = _looks_like_dollars(shape)
+        made = canonical.wide_positions(frame, date.name, tickers, _extra(shape, ("cash", "cashafter", "cashbalance")), timezone, dollars)
+        yield from detect._made(role, shape, columns, made, reason, *(("in dollars",) if dollars else ()))
+    elif role == "weights":
+        made = canonical.melt(frame, date.name, tickers, "weight", timezone)
+        if later:
+            made["fill_date"] = canonical.column(frame, later, "date", timezone).to_numpy()[made["row"].to_numpy() - 1]
+        kind = detect._weight_kind(made["date"], detect._stem(shape))
+        yield from detect._made(role, shape, columns, canonical.finish_weights(made, kind), reason)
+    elif role == "signals":
+        made = canonical.wide_signals(frame, date.name, tickers, detect._stem(shape), later, timezone)
+        yield from detect._made(role, shape, columns, made, reason)
+
+
+def _looks_like_dollars(shape: Shape) -> bool:
+    """Dollar holdings change every day with prices, share counts only at fills."""
+    return bool(re.search(r"dollar|value|usd", detect._stem(shape), re.I)) or _repeats(shape) < 0.3
+
+
+def fields_and_tickers(shape: Shape, context: Context) -> Found:
+    """`Close AAPL`, `Close KBB`, `Open AAPL` …: one price table."""
+    if shape.date is None or len(shape.columns) < 3:
+        return
+    by_ticker: dict[str, dict[str, str]] = {}
+    for column in shape.columns:
+        words = column.name.split()
+        field = next((f for f, keys in names.OHLC.items() if names.key(words[0]) in keys), None) if len(words) >= 2 else None
+        if field is None and len(words) >= 3 and names.key(" ".join(words[:2])) == "adjclose":
+            field, words = "adj_close", words[1:]
+        if field is not None and names.looks_like_ticker(words[-1]):
+            by_ticker.setdefault(words[-1], {})[field] = column.name
+    if not by_ticker or not all("close" in fields for fields in by_ticker.values()):
+        return
+    pieces = []
+    for ticker, fields in by_ticker.items():
+        piece = canonical.simple("prices", shape.table.frame, {"date": shape.date.name, **fields}, context.timezone)
+        piece["ticker"] = ticker
+        pieces.append(piece)
+    columns = {"date": shape.date.name} | {f"{t} {f}": c for t, fields in by_ticker.items() for f, c in fields.items()}
+    made = pd.concat(pieces, ignore_index=True).sort_values(["date", "ticker"], kind="stable").reset_index(drop=True)
+    yield from detect._made("prices", shape, columns, made, "fields × tickers across")
+
+
+def grouped(shape: Shape, context: Context) -> Found:
+    """Numbered column groups (`Pick k`, `Weight k`) become long: the group that holds tickers names the rows of the others."""
+    groups: dict[str, dict[str, str]] = {}
+    for column in shape.columns:
+        match = re.fullmatch(r"(.*?)[\s_#]*(\d{1,3})", column.name.strip())
+        if match and names.key(match[1]):
+            groups.setdefault(match[1].strip(), {})[match[2]] = column.name
+    frame, date = shape.table.frame, shape.date
+    sized = {group: numbered for group, numbered in groups.items() if len(numbered) >= 2}
+    picks = next(
+        (g for g, numbered in sized.items() if np.mean([names.looks_like_ticker(str(v)) for n in numbered.values() for v in frame[n].dropna().head(20)] or [0]) > 0.9), None
+    )
+    if picks is None or date is None:
+        return
+    for group, numbered in sized.items():
+        if group == picks:
+            continue
+        pairs = [(sized[picks][k], numbered[k]) for k in numbered if k in sized[picks]]
+        pieces = [
+            pd.DataFrame({
+                "date": canonical.column(frame, date.name, "date", context.timezone), "ticker": to_tickers(frame[pick]), "cell": to_numbers(frame[cell]),
+                "row": np.arange(1, len(frame) + 1),
+            })
+            for pick, cell in pairs
+        ]
+        if not pieces:
+            continue
+        made = pd.concat(pieces, ignore_index=True).dropna(subset=["date", "ticker", "cell"]).sort_values(["row"], kind="stable").reset_index(drop=True)
+        columns = {"date": date.name, "ticker": f"{picks} k", group: f"{group} k"}
+        if names.has(group, ("weight", "alloc", "allocation", "w")):
+            yield from detect._made("weights", shape, columns, canonical.finish_weights(made.rename(columns={"cell": "weight"}), "target"), "numbered groups of columns")
+        else:
+            signal = made.rename(columns={"cell": "score"}).assign(name=group, rank=np.nan, fill_date=pd.NaT)
+            yield from detect._made("signals", shape, columns, signal[["date", "ticker", "name", "score", "rank", "fill_date", "row"]], "numbered groups of columns")
+
+
+def role_tables(shape: Shape, context: Context) -> list[RoleTable]:
+    """Every role that a dated or ticker-keyed table can play."""
+    found = [*grouped(shape, context), *fields_and_tickers(shape, context)]
+    if found:
+        return found
+    found = list(wide(shape, context))
+    for detector in detect.LONG:
+        found.extend(detector(shape, context))
+    return found

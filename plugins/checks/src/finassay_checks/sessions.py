@@ -1,0 +1,32 @@
+"""Trading sessions of an exchange."""
+
+from datetime import date
+from functools import lru_cache
+
+import pandas as pd
+
+
+@lru_cache(maxsize=8)
+def _calendar_sessions(exchange: str, first_year: int, last_year: int) -> pd.DatetimeIndex:
+    import exchange_calendars
+
+    calendar = exchange_calendars.get_calendar(exchange, start=f"{first_year}-01-01", end=f"{last_year}-12-31")
+    sessions = calendar.sessions
+    return pd.DatetimeIndex(sessions.tz_localize(None) if sessions.tz is not None else sessions).astype("datetime64[ns]")
+
+
+def sessions_between(exchange: str, start: "pd.Timestamp | date", end: "pd.Timestamp | date") -> pd.DatetimeIndex:
+    """Sessions from `start` to `end`, both inclusive, as naive midnights. `exchange` is an ISO 10383 code; an unknown one gives weekdays.
+
+    Years that the calendar does not reach (before 1900, or later than it was computed) are weekdays as well.
+    """
+    import exchange_calendars
+
+    first, last = pd.Timestamp(start).normalize(), pd.Timestamp(end).normalize()
+    if last < first:
+        return pd.DatetimeIndex([], dtype="datetime64[ns]")
+    try:
+        sessions = _calendar_sessions(exchange, max(first.year, 1900), min(last.year, 2050))
+    except (exchange_calendars.errors.CalendarError, ValueError, OverflowError):
+        return pd.bdate_range(first, last).astype("datetime64[ns]")
+    return sessions[(sessions >= first) & (sessions <= last)]
