@@ -9,7 +9,7 @@ import pytest
 from finassay.api.errors import SandboxError
 from finassay.api.sandbox import MAX_LINE_BYTES, BoxSpec
 from finassay.testing.cases import ComponentConformance
-from finassay_sandbox_local.sandbox import LocalSandbox, Options
+from finassay_sandbox_local.sandbox import LocalSandbox, LocalOptions
 
 
 class TestConformance(ComponentConformance):
@@ -19,13 +19,13 @@ class TestConformance(ComponentConformance):
 
 @pytest.fixture
 def box(tmp_path: Path):
-    box = LocalSandbox(Options()).open(BoxSpec(tmp_path))
+    box = LocalSandbox(LocalOptions()).open(BoxSpec(tmp_path))
     yield box
     box.close()
 
 
 def test_says_that_it_isolates_nothing():
-    isolation = LocalSandbox(Options()).isolation
+    isolation = LocalSandbox(LocalOptions()).isolation
     assert (isolation.files, isolation.network, isolation.processes) == (False, False, False)
 
 
@@ -72,7 +72,7 @@ def test_a_program_that_does_not_exist_is_told(box):
 
 
 def test_the_next_box_ends_what_a_killed_harness_left_behind(tmp_path: Path):
-    sandbox = LocalSandbox(Options())
+    sandbox = LocalSandbox(LocalOptions())
     first = sandbox.open(BoxSpec(tmp_path))
     process = first.spawn([sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"])
     assert next(process.lines()) == b"up"

@@ -38,7 +38,7 @@ ETC_NETWORK = ("hosts", "resolv.conf", "gai.conf")
 HINT = "On Debian or Ubuntu: apt-get install bubblewrap."
 
 
-class Options(BaseModel):
+class BubblewrapOptions(BaseModel):
     """Settings of the sandbox."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -167,11 +167,11 @@ class BubblewrapSandbox:
 
     api_version: ClassVar[int] = 1
     description: ClassVar[str] = "namespaces by bubblewrap: an agent sees its workspace and the system's read-only files"
-    Options: ClassVar[type[BaseModel]] = Options
+    Options: ClassVar[type[BaseModel]] = BubblewrapOptions
     id = "bubblewrap"
     isolation = BubblewrapBox.isolation
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: BubblewrapOptions) -> None:
         self.options = options
         self._probed: Probe | None = None
 

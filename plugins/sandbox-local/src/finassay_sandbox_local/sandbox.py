@@ -18,7 +18,7 @@ MARKER = "FINASSAY_BOX"
 LEFT_BEHIND = ".finassay-box"
 
 
-class Options(BaseModel):
+class LocalOptions(BaseModel):
     """Nothing to set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -96,11 +96,11 @@ class LocalSandbox:
 
     api_version: ClassVar[int] = 1
     description: ClassVar[str] = "processes on this machine with limits, without isolation"
-    Options: ClassVar[type[BaseModel]] = Options
+    Options: ClassVar[type[BaseModel]] = LocalOptions
     id = "local"
     isolation = LocalBox.isolation
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: LocalOptions) -> None:
         self.options = options
 
     def probe(self) -> Probe:
