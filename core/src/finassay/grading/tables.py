@@ -1,0 +1,82 @@
+"""The tables of a terminal. Everything in them is the harness's own words and numbers."""
+
+from rich.table import Table
+from rich.text import Text
+
+from finassay.api.scorecard import Scorecard
+from finassay.api.verdict import Measured, NotApplicable, Scored
+from finassay.grading.dimensions import SCORED_CATEGORIES, dimension
+from finassay.grading.summary import AgentSummary, Summary
+
+SHORT = {"data": "data", "strategy": "strat", "backtest": "backt", "assessment": "assess", "experience": "exper"}
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.0f} %"
+
+
+def _number(value: float | None, digits: int = 1) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def run_table(summary: Summary) -> Table:
+    """One row an agent, like table 3 of the paper. Names of judge and simulator stand in the row where they differ within the run."""
+    table = Table(title=Text(summary.run, style="bold"), title_justify="left", box=None, header_style="bold", pad_edge=False)
+    table.add_column("agent", no_wrap=True)
+    if summary.mixed:
+        table.add_column("judge · simulator · evaluator")
+    for name in ("graded", "accepted", "pass^k", "satisfied", "silent", "Q", *SHORT.values(), "coverage", "assumed", "cut", "s", "$"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for agent in summary.agents:
+        table.add_row(*_row(agent, summary.mixed))
+    return table
+
+
+def _row(agent: AgentSummary, mixed: bool) -> list[str | Text]:
+    last = max(agent.pass_k, default=0)
+    group = [f"{agent.judge or 'not graded'} · {agent.simulator} · {agent.evaluator[:8]}"] if mixed else []
+    silent = Text(f"{agent.silent_failures}", style="red" if agent.silent_failures else "")
+    return [
+        Text(agent.agent),
+        *group,
+        f"{agent.graded}/{agent.sessions}",
+        Text(_percent(agent.acceptance_rate), style="green" if agent.accepted else ""),
+        f"{_percent(agent.pass_k[last])} (k={last})" if last else "-",
+        _percent(agent.share(agent.satisfied)),
+        silent,
+        _number(agent.quality),
+        *(_number(agent.categories.get(name), 0) for name in SCORED_CATEGORIES),
+        _percent(agent.coverage),
+        _percent(agent.assumption_rate),
+        _percent(agent.cut_share),
+        _number(agent.seconds, 0),
+        _number(agent.cost_usd, 2),
+    ]
+
+
+def session_table(card: Scorecard) -> Table:
+    """The outcome of one session: totals, categories, failed vetoes, and what left the grading incomplete."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    table.add_row("end reason", card.end_reason)
+    table.add_row("accepted", Text("yes", style="bold green") if card.accepted else Text("no", style="bold red"))
+    table.add_row("score", f"{card.score:.1f}")
+    table.add_row("quality", _number(card.quality) + (" (before vetoes)" if card.quality is not None else ""))
+    table.add_row("categories", " · ".join(f"{name} {_number(mean, 0)}" for name, mean in card.categories.items()))
+    for name in card.failed_vetoes:
+        one, graded = dimension(name), card.graded(name)
+        level = graded.level if graded else None
+        table.add_row("veto failed", f"{one.id} {one.title}: {level} of 4, needs {one.veto}. {one.looks_at}")
+    for line in card.incomplete:
+        table.add_row("incomplete", Text(line[:300]))
+    table.add_row("verdicts", _counts(card))
+    table.add_row("graded by", f"judge {card.evaluator.judge or 'none'}, evaluator {card.evaluator.hash[:12]}")
+    return table
+
+
+def _counts(card: Scorecard) -> str:
+    kinds = [type(g.verdict) for g in card.verdicts]
+    absent = len(kinds) - sum(kinds.count(kind) for kind in (Scored, Measured, NotApplicable))
+    known = f"{kinds.count(Scored)} scored, {kinds.count(NotApplicable)} not applicable, {kinds.count(Measured)} measured"
+    return f"{known}, {absent} without a verdict"
