@@ -385,7 +385,7 @@ def test_elicitation_is_measured_from_what_was_said() -> None:
 
 def test_assumption_rate_counts_what_is_not_matched() -> None:
     def facts(**conditions: str) -> Scored:
-        return scored(2, facts={"items": {name: {"condition": c.split("/")[0], "test": (c.split("/") + [""])[1]} for name, c in conditions.items()}})
+        return scored(2, facts={"items": {name: {"condition": c.split("/")[0], "test": [*c.split("/"), ""][1]} for name, c in conditions.items()}})
 
     verdicts: dict[str, Verdict] = {"2.1": facts(a="matched", b="missing"), "2.5": facts(c="matched/contradicts", d="undecided")}
     assert assumption_rate(["a"], verdicts) == 0.0

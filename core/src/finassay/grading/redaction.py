@@ -62,6 +62,8 @@ class Redactor:
 
     probe: Item
     """Every way in which an item or its alternatives are said, as one item."""
+    valued: Item
+    """The same for phrases that hold a number. With a number that is no setting they are about results: 'a drawdown of 21.91%'."""
     shingles: frozenset[tuple[str, ...]]
     names: re.Pattern[str] | None
     ids: frozenset[str]
@@ -72,10 +74,10 @@ class Redactor:
         """The redactor of a task's belief and strategy."""
         items = (*task.belief.items, *task.belief.absent)
         patterns = tuple(dict.fromkeys(p for item in items for p in (*item.accept, *item.reject)))
-        probe = Item("any", "", "", "", "", "", topics=(), accept=patterns, reject=())
         options = {option for chosen in task.strategy.choices.values() for option in chosen} - {"none", ""}
         return cls(
-            probe=probe,
+            probe=_probe(p for p in patterns if "{number}" not in p),
+            valued=_probe(p for p in patterns if "{number}" in p),
             shingles=frozenset().union(*(_shingles(text) for item in items for text in (item.sentence, item.opening))),
             names=_name_pattern([*options, *task.strategy.parameters]),
             ids=frozenset(item.id.casefold() for item in items),
@@ -96,7 +98,8 @@ class Redactor:
         """A file or column name: kept whole or not at all."""
         name = clean(name, 300)
         spoken = f" {_spoken(name)} "
-        hidden = self.text(spoken) != spoken.strip() or self._speaks(name)
+        parted = name.replace("_", " ").strip()
+        hidden = self.text(spoken) != spoken.strip() or self.text(parted) != parted or self._speaks(name)
         return PLACEHOLDER if hidden else name
 
     def _sentence(self, sentence: str) -> str:
@@ -104,7 +107,8 @@ class Redactor:
             return PLACEHOLDER
         masked = self.names.sub(PLACEHOLDER, sentence) if self.names else sentence
         masked = self._mask_numbers(masked)
-        return PLACEHOLDER if self._remains(masked) else masked
+        about_a_setting = bool(mentions(self.valued, sentence)) and not mentions(self.valued, masked)
+        return PLACEHOLDER if about_a_setting or self._remains(masked) else masked
 
     def _speaks(self, text: str) -> bool:
         """Whether a text speaks of a choice of the belief, by phrase, by id or in the belief's own words."""
@@ -159,6 +163,10 @@ class Redactor:
         return any(
             self._setting(_value(m), m["unit"]) if m["unit"] else self._own(_value(m), None) for m in _NUMBER.finditer(bare)
         )
+
+
+def _probe(patterns: Iterable[str]) -> Item:
+    return Item("any", "", "", "", "", "", topics=(), accept=tuple(patterns), reject=())
 
 
 def _value(match: re.Match[str]) -> float:
