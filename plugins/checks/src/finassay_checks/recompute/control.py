@@ -1,0 +1,134 @@
+"""Fact `control`: which fills belong to a risk or timing control, and not to a rebalance (spec D.0.4)."""
+
+import re
+
+import numpy as np
+import pandas as pd
+from attrs import frozen
+from numpy.typing import NDArray
+
+from finassay.api.delivery import Package
+from finassay_checks.delivered import read_delivery
+from finassay_checks.recompute import stated
+from finassay_checks.recompute.portfolio import FLAT, Book
+from finassay_checks.recompute.rebuilt import rebuilding
+from finassay_checks.recompute.states import state_series
+from finassay_checks.recompute.triggers import drawdown_triggers, sold_after, spells, stop_triggers
+
+_REASON = re.compile(
+    r"stop|trail|draw[- ]?down|take[- _]?profit|risk[- _]?off|risk[- _]?on|timing|regime|(?:market|index|breadth|trend|vol(?:atility)?)[- _](?:off|on|exit|filter|gate)"
+    r"|\bto[- _]cash|all[- _]cash|delist|acquir|merger|halt|end[- _]of[- _](?:data|back|sample|test|period)|liquidat|close[- _]?out|final[- _](?:exit|sale|close)"
+    r"|inception|initial|first[- _]purchase|re-?ent(?:ry|er)|circuit",
+    re.IGNORECASE,
+)
+_NO_CONTROL = re.compile(r"no (?:stop|control)|stop[- _]?list", re.IGNORECASE)
+
+
+@frozen(eq=False)
+class Control:
+    """`mask` and `causes` have one entry a row of the canonical `trades` frame, in its order; a cause is empty for a rebalance fill."""
+
+    mask: NDArray[np.bool_]
+    causes: NDArray[np.object_]
+
+    @property
+    def count(self) -> int:
+        return int(self.mask.sum())
+
+
+def control_fills(package: Package) -> NDArray[np.bool_]:
+    """True for control fills, one a row of the `trades` frame; empty without a trade log."""
+    return package.fact(control).mask
+
+
+def control(package: Package) -> Control:
+    """Control fills by recomputed triggers of the delivered rules, whatever their tag; by the reason column; and first and last fills."""
+    delivered = package.fact(read_delivery)
+    trades = delivered.frame("trades")
+    if trades is None:
+        return Control(np.zeros(0, dtype=bool), np.zeros(0, dtype=object))
+    causes = np.full(len(trades), "", dtype=object)
+    _by_reason(trades, causes)
+    dates = trades["fill_date"]
+    _mark(causes, (dates == dates.min()).to_numpy(), "first purchase")
+    made = package.fact(rebuilding)
+    if made.book is not None and made.fills is not None and made.rebuilt is not None and made.rebuilt.source == "trades":
+        aligned = trades.index.get_indexer(made.fills.index)
+        reasons = tuple(dict.fromkeys(str(r) for r in trades["reason"].dropna().unique()[:200]))
+        for threshold in stated.thresholds(delivered, reasons):
+            hit = _triggered(made.book, made.fills, threshold)
+            _mark(causes, _on(len(trades), aligned, hit), f"{threshold.control} at {threshold.value:.4g}")
+        for name, series in state_series(delivered.frame("states")).items():
+            _mark(causes, _on(len(trades), aligned, _at_switch(made.book, made.fills, series)), f"state {name}")
+        _mark(causes, _on(len(trades), aligned, _at_the_end(made.book, made.fills)), "closed at the end of the data")
+    return Control(causes != "", causes)
+
+
+def _on(length: int, rows: NDArray[np.int64], hit: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    mask = np.zeros(length, dtype=bool)
+    mask[rows[hit]] = True
+    return mask
+
+
+def _mark(causes: NDArray[np.object_], mask: NDArray[np.bool_], cause: str) -> None:
+    causes[mask & (causes == "")] = cause
+
+
+def _by_reason(trades: pd.DataFrame, causes: NDArray[np.object_]) -> None:
+    codes, reasons = pd.factorize(trades["reason"])
+    names = np.array(
+        [f"reason: {r}" if _REASON.search(str(r)) and not _NO_CONTROL.search(str(r)) else "" for r in reasons] + [""], dtype=object
+    )
+    causes[:] = names[codes]
+
+
+def _triggered(book: Book, fills: pd.DataFrame, threshold: stated.Threshold) -> NDArray[np.bool_]:
+    if threshold.control == "drawdown_to_cash":
+        invested = (book.shares > FLAT).any(axis=1)
+        hit = np.zeros(len(fills), dtype=bool)
+        for restart in (False, True):
+            due = drawdown_triggers(book.equity, invested, threshold.value, restart=restart)
+            found = sold_after(book, fills, np.repeat(due[:, None], book.shares.shape[1], axis=1))
+            hit |= found & _flat_after(book, fills)
+        return hit | _re_entry(book, fills) if hit.any() else hit
+    own = spells(book, fills)
+    reference = own.peak if threshold.control == "trailing_stop" else own.entry
+    return sold_after(book, fills, stop_triggers(book, reference, threshold.value))
+
+
+def _rows(book: Book, fills: pd.DataFrame) -> NDArray[np.int64]:
+    return np.asarray(book.dates.get_indexer(pd.DatetimeIndex(fills["date"])), dtype=np.int64)
+
+
+def _flat_after(book: Book, fills: pd.DataFrame) -> NDArray[np.bool_]:
+    return np.asarray(~(book.shares > FLAT).any(axis=1)[_rows(book, fills)])
+
+
+def _re_entry(book: Book, fills: pd.DataFrame) -> NDArray[np.bool_]:
+    """Purchases at the close that ends a spell in cash."""
+    invested = (book.shares > FLAT).any(axis=1)
+    back = invested & ~np.append(True, invested[:-1])
+    back[np.argmax(invested)] = False
+    return np.asarray(back[_rows(book, fills)])
+
+
+def _at_switch(book: Book, fills: pd.DataFrame, state: pd.Series) -> NDArray[np.bool_]:
+    """Sales at the first fills after a state went down, purchases at the first ones after it went up; within five sessions."""
+    rows = _rows(book, fills)
+    fill_rows = np.unique(rows)
+    change = state.diff()
+    hit = np.zeros(len(fills), dtype=bool)
+    selling = fills["shares"].to_numpy() < 0
+    for sign, wanted in ((-1, selling), (1, ~selling)):
+        days = np.searchsorted(book.dates.to_numpy(), change.index[np.sign(change) == sign].to_numpy())
+        due = fill_rows[np.searchsorted(fill_rows, days[days <= fill_rows[-1]])]
+        due = due[due - days[days <= fill_rows[-1]] <= 5]
+        hit |= wanted & np.isin(rows, due)
+    return hit
+
+
+def _at_the_end(book: Book, fills: pd.DataFrame) -> NDArray[np.bool_]:
+    rows = _rows(book, fills)
+    closing = rows >= len(book.dates) - 1
+    flat = not (book.shares[-1] > FLAT).any()
+    return np.asarray(closing & flat & (fills["shares"].to_numpy() < 0))

@@ -1,0 +1,191 @@
+"""What the delivered text states about the mechanics of a backtest: start capital, cost rate, risk-free rate, timing of fills, thresholds.
+
+Bounded patterns over the last report, the last message and the specification table; nothing is executed. Every statement keeps its sentence.
+"""
+
+import re
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from finassay_checks.model import Delivered
+
+MAX_TEXT = 400_000
+"""Characters of one document that are searched."""
+
+
+@frozen
+class Statement:
+    """A number or choice read from the text."""
+
+    value: float
+    where: str
+    text: str
+
+
+def lines(delivered: Delivered) -> Iterator[tuple[str, str]]:
+    """(where, line) of the last report, the last message, and the specification as `key: value` lines."""
+    documents = list(delivered.reports)
+    if delivered.last_message is not None and all(d.where != delivered.last_message.where for d in documents):
+        documents.append(delivered.last_message)
+    for document in documents:
+        for line in document.text[:MAX_TEXT].splitlines():
+            if line.strip():
+                yield document.where, line.strip()[:2000]
+    for table in delivered.role_tables:
+        if table.role in ("spec", "metrics") and table.table.current:
+            for row in table.frame.head(500).itertuples(index=False):
+                yield table.table.where, ": ".join(str(cell) for cell in row if cell is not None and str(cell) != "nan")[:2000]
+
+
+_CAPITAL = re.compile(
+    r"\b(?:start(?:ing|ed)?|initial|begin(?:ning)?|opening)[\s_-]*(?:with\s+)?(?:the\s+)?"
+    r"(?:capital|cash|value|equity|nav|portfolio(?:\s+value)?|amount|investment|balance|wealth|account|money)?"
+    r"[^\d$€£\n]{0,25}(?P<sign>[$€£]?)\s?(?P<number>\d[\d,_ ]*(?:\.\d+)?)\s*(?P<scale>k|thousand|m|mm|mn|million|bn|billion)?\b",
+    re.IGNORECASE,
+)
+_CAPITAL_AFTER = re.compile(
+    r"(?P<sign>[$€£])\s?(?P<number>\d[\d,_ ]*(?:\.\d+)?)\s*(?P<scale>k|thousand|m|mm|mn|million|bn|billion)?[\s*_-]{0,4}"
+    r"(?:of\s+)?(?:start(?:ing)?|initial|beginning|opening|at the start)\b",
+    re.IGNORECASE,
+)
+_SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mm": 1e6, "mn": 1e6, "million": 1e6, "bn": 1e9, "billion": 1e9}
+
+
+def start_capitals(delivered: Delivered) -> tuple[Statement, ...]:
+    """Starting capitals that the text names, in order. Years and bare small numbers are none."""
+    found: list[Statement] = []
+    for where, line in lines(delivered):
+        for pattern in (_CAPITAL, _CAPITAL_AFTER):
+            for match in pattern.finditer(line):
+                digits = match["number"].strip()
+                value = float(re.sub(r"[,_ ]", "", digits)) * _SCALES.get((match["scale"] or "").lower(), 1.0)
+                dated = not match["sign"] and not match["scale"] and "," not in digits and 1900 <= value <= 2100
+                if value >= 1 and not dated and (match["sign"] or match["scale"] or value >= 1000 or value in (1.0, 100.0)):
+                    found.append(Statement(value, where, line))
+    return tuple(found)
+
+
+_COST_WORDS = r"(?:costs?|fees?|commissions?|transaction|trading|slippage|spread|charged?|per side|per trade)"
+_BPS = r"(?P<bps>\d+(?:\.\d+)?)\s*(?:bps?\b|bp\b|basis[\s-]points?)"
+_PERCENT = r"(?P<percent>0?\.\d+|\d(?:\.\d+)?)\s*(?:%|percent)"
+_COST = re.compile(rf"{_COST_WORDS}.{{0,80}}?(?:{_BPS}|{_PERCENT})", re.IGNORECASE)
+_COST_BEFORE = re.compile(rf"(?:{_BPS}|{_PERCENT}).{{0,60}}?{_COST_WORDS}", re.IGNORECASE)
+_ZERO_COST = re.compile(
+    r"\b(?:no|zero|without(?:\s+any)?|ignor(?:es?|ed|ing)|exclud(?:es?|ed|ing)|free of|gross of|before)\s+(?:all\s+|any\s+)?"
+    r"(?:transaction\s+|trading\s+)?(?:costs?|fees?|commissions?)\b|\bcosts?\s*(?::|=|are|is|of)\s*(?:none|zero|0(?:\.0+)?\b(?!\.?\d))|\bcost[- ]free\b",
+    re.IGNORECASE,
+)
+_COST_MENTION = re.compile(r"\b(?:transaction|trading)\s+costs?\b|\bcommissions?\b|\bfees?\b|\bcosts?\b|\bslippage\b", re.IGNORECASE)
+
+
+def cost_rates(delivered: Delivered) -> tuple[Statement, ...]:
+    """Rates of cost per traded value as fractions, in the order in which the text names them; above 5 % is no such rate."""
+    found: list[Statement] = []
+    for where, line in lines(delivered):
+        for pattern in (_COST_BEFORE, _COST):
+            for match in pattern.finditer(line):
+                value = float(match["bps"]) / 1e4 if match["bps"] else float(match["percent"]) / 1e2
+                if 0 <= value <= 0.05:
+                    found.append(Statement(value, where, line))
+    return tuple(found)
+
+
+def zero_cost(delivered: Delivered) -> Statement | None:
+    """Where the text says that costs are none."""
+    return _first(delivered, _ZERO_COST)
+
+
+def cost_mention(delivered: Delivered) -> Statement | None:
+    """Where the text speaks of costs at all."""
+    return _first(delivered, _COST_MENTION)
+
+
+_RISK_FREE = re.compile(r"risk[\s_-]*free|\brf\b|t-bill|treasury bill", re.IGNORECASE)
+_RISK_FREE_RATE = re.compile(r"(?:risk[\s_-]*free|\brf\b|t-bill|treasury bill)[^\d%\n]{0,40}(\d+(?:\.\d+)?)\s*(%|percent)?", re.IGNORECASE)
+
+
+def risk_free(delivered: Delivered) -> Statement | None:
+    """The risk-free rate that the text states, as a fraction; NaN where it names one without a number."""
+    for where, line in lines(delivered):
+        match = _RISK_FREE_RATE.search(line)
+        if match:
+            value = float(match[1])
+            return Statement(value / 100 if match[2] or value > 0.2 else value, where, line)
+        if _RISK_FREE.search(line):
+            return Statement(float("nan"), where, line)
+    return None
+
+
+_NEXT = re.compile(
+    r"\b(?:next|following|subsequent)\s+(?:trading\s+|business\s+|market\s+)?(?:day|session|open|close|bar|morning)"
+    r"|\bday after\b|\bone[- ](?:day|session|bar)[- ](?:lag|later|after|delay)|\bt\s*\+\s*1\b|\blag(?:ged)?\s+(?:by\s+)?(?:one|1)\b|\bshift(?:ed)?\(1\)"
+    r"|\bfirst session (?:after|of the (?:next|following))",
+    re.IGNORECASE,
+)
+_SAME = re.compile(
+    r"\bsame[- ](?:day|close|bar|session)|\bat (?:that|the same|the signal(?:'s)?(?: day's)?) close\b|\bclose of the (?:signal|decision) (?:day|date|bar)\b"
+    r"|\bfilled at the (?:signal|decision)(?: day)?'s (?:own )?close",
+    re.IGNORECASE,
+)
+_FILL = re.compile(r"\b(?:fill|filled|trade[ds]?|execut|order|buy|bought|rebalanc|enter|decision|signal|known)", re.IGNORECASE)
+
+
+def next_session(delivered: Delivered) -> Statement | None:
+    """Where the text says that what is known at one close is traded in a later session."""
+    return _first(delivered, _NEXT, _FILL)
+
+
+def same_session(delivered: Delivered) -> Statement | None:
+    """Where the text says that fills happen at the close that decided them."""
+    return _first(delivered, _SAME, _FILL)
+
+
+_STOP = (
+    re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|percent|per cent)[^.;\n]{0,40}?(trailing|stop|drawdown|from (?:its |the )?(?:peak|high|entry))", re.IGNORECASE),
+    re.compile(r"(trailing|stop|drawdown)[^.;\n\d]{0,60}?(\d+(?:\.\d+)?)\s*(?:%|percent|per cent)", re.IGNORECASE),
+)
+
+
+@frozen
+class Threshold:
+    """A level of a control named in the text, as a fraction."""
+
+    control: str
+    """`position_stop`, `trailing_stop` or `drawdown_to_cash`."""
+    value: float
+    where: str
+    text: str
+
+
+def thresholds(delivered: Delivered, reasons: tuple[str, ...] = ()) -> tuple[Threshold, ...]:
+    """Stop and drawdown levels in the text or in the log's reasons. Sentences about results (a drawdown of -34 %) name no control."""
+    found: dict[tuple[str, float], Threshold] = {}
+    for where, line in (*lines(delivered), *(("trades", reason) for reason in reasons[:200])):
+        for pattern in _STOP:
+            for match in pattern.finditer(line):
+                number = next(float(g) for g in match.groups() if g and g[0].isdigit()) / 100
+                context = line[max(0, match.start() - 60) : match.end() + 60].lower()
+                control = _control_of(context)
+                if control is not None and 0.005 <= number <= 0.6:
+                    found.setdefault((control, number), Threshold(control, number, where, line))
+    return tuple(found.values())
+
+
+def _control_of(context: str) -> str | None:
+    acts = any(word in context for word in ("stop", "sell", "exit", "sold", "cash", "close out", "liquidat"))
+    if "trail" in context or ("stop" in context and ("peak" in context or "high" in context)):
+        return "trailing_stop"
+    if "stop" in context and "portfolio" not in context and "drawdown" not in context:
+        return "position_stop"
+    if "drawdown" in context and acts and "max" not in context:
+        return "drawdown_to_cash"
+    return None
+
+
+def _first(delivered: Delivered, pattern: "re.Pattern[str]", also: "re.Pattern[str] | None" = None) -> Statement | None:
+    for where, line in lines(delivered):
+        for sentence in re.split(r"(?<=[.;])\s+", line):
+            if pattern.search(sentence) and (also is None or also.search(sentence)):
+                return Statement(float("nan"), where, sentence)
+    return None
