@@ -39,6 +39,8 @@ _BEFORE: tuple[tuple[MetricName, str], ...] = (
     ("total_return", r"\s+(?:total|cumulative|in total)\b(?: return)?"),
 )
 _AFTER_RE = tuple((metric, re.compile(rf"(?:{pattern}){_LINK}({_NUM})", re.I)) for metric, pattern in _AFTER)
+# These names bind to the number behind them before a number is read as `11.1% a year`.
+_FIRST_RE = tuple((metric, pattern) for metric, pattern in _AFTER_RE if metric in ("sharpe", "sortino", "max_drawdown", "turnover", "win_rate", "exposure", "fees"))
 _BEFORE_RE = tuple((metric, re.compile(rf"({_NUM}){pattern}", re.I)) for metric, pattern in _BEFORE)
 _CLAUSE = re.compile(r";\s|\bwhile\b|\bwhereas\b|\bagainst\b|\bversus\b|\bvs\b\.?|\bcompared\b|\bcompares\b|\bbut\b|\bthan\b|(?<=[a-z%\d]),\s(?=(?:and )?the (?:S&P|benchmark|index|equal))", re.I)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*\-\[(\"$])|\n{2,}|\n(?=\s{0,6}(?:[-*+•]|\d{1,3}[.)])\s)|\n(?=#)")
@@ -82,7 +84,7 @@ def _without_tables(text: str) -> str:
 
 def _clause_figures(clause: str, sentence: str, summary: bool) -> Iterator[Said]:
     taken: list[tuple[int, int]] = []
-    for patterns in (_BEFORE_RE, _AFTER_RE):
+    for patterns in (_FIRST_RE, _BEFORE_RE, _AFTER_RE):
         for metric, pattern in patterns:
             for match in pattern.finditer(clause):
                 start, end = match.span(1)
@@ -94,7 +96,7 @@ def _clause_figures(clause: str, sentence: str, summary: bool) -> Iterator[Said]
                     continue
                 if metric == "trades" and ("." in token or "%" in token or re.fullmatch(r"(?:19|20)\d{2}", token)):
                     continue
-                if metric in ("annual_vol", "max_drawdown", "annual_return", "total_return") and "%" not in token and "." not in token:
+                if metric in ("annual_vol", "max_drawdown", "annual_return", "total_return") and ("%" not in token and "." not in token or token.endswith("x")):
                     continue
                 taken.append((start, end))
                 yield Said(metric, token, sentence, summary)

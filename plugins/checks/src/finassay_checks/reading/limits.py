@@ -31,8 +31,9 @@ class ReadLimits:
     columns: int = 20_000
     cells: int = 120_000_000
     tables_per_file: int = 200
+    workbook_cells: int = 8_000_000
     text_cells: int = 2_000_000
-    """Cells of one grid that is read cell by cell (workbooks, small delimited files, text tables)."""
+    """Cells of one small delimited file, which is read cell by cell."""
     worker_seconds: int = 120
     """Processor time of the process that parses a workbook."""
     worker_bytes: int = 3 * 2**30

@@ -72,7 +72,10 @@ class Selector:
             tests.append((_is_score, "named as the score"))
         if role == "weights":
             tests.append((lambda c: float("kind" in c.frame and (c.frame["kind"] == "target").any()), "targets before held weights"))
+        if role == "universe":
+            tests.append((lambda c: float("named as a universe" in c.reasons), "named as a universe"))
         if role == "benchmark":
+            tests.append((_is_level, "values rather than returns"))
             tests.append((_density, "one row a session"))
         tests += [(self._is_named, "named by the report"), (lambda c: -c.table.where.count("/"), "nearest the top folder")]
         return tests

@@ -54,10 +54,12 @@ def _name(column: Column | None) -> str | None:
 
 
 def _stem(shape: Shape) -> str:
-    """Last part of the path with the sheet, without suffix: what hints are read from."""
-    where = shape.table.where
-    path, _, label = where.partition("#")
-    return f"{path.rsplit('/', 1)[-1].rsplit('.', 1)[0]} {label}".strip()
+    """The sheet or key if it has a name, else the file name without suffix: what hints are read from."""
+    path, _, label = shape.table.where.partition("#")
+    sheet = re.sub(r"!\d+$", "", label)
+    if sheet and not re.fullmatch(r"table\d+|Sheet ?\d*", sheet):
+        return sheet
+    return path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
 
 
 def _dates(shape: Shape) -> tuple[Column | None, Column | None]:
@@ -178,7 +180,7 @@ _NOT_SIGNALS = re.compile(r"^(?:fee|fees|cost|costs|commission|price|px|open|hig
 def signals(shape: Shape, context: Context) -> Found:
     fill, signal = _dates(shape)
     date, ticker = signal or fill, shape.ticker
-    if date is None or ticker is None or shape.wide or _HINT_CHECK.search(_stem(shape)):
+    if date is None or ticker is None or shape.wide or _HINT_CHECK.search(_stem(shape)) or next(round_trips(shape, context), None) is not None:
         return
     rank = shape.find(("rank", "ranking"), "number")
     hinted = bool(_HINT_SIGNALS.search(_stem(shape)))
@@ -329,7 +331,7 @@ def universe(shape: Shape, context: Context) -> Found:
     end = shape.find(("to", "end", "enddate", "removed", "dateto", "lastdate", "last", "left"), "date")
     others = [c for c in shape.of("date") if c not in (start, end)]
     unique = ticker.sample.nunique() >= 0.999 * ticker.sample.notna().sum()
-    if others or not (unique or (start is not None and hinted)) or not (hinted or shape.rows >= 3):
+    if others or next(round_trips(shape, context), None) is not None or not (unique or (start is not None and hinted)) or not (hinted or shape.rows >= 3):
         return
     columns = {"ticker": ticker.name} | {k: c.name for k, c in (("start", start), ("end", end)) if c is not None}
     reason = "named as a universe" if hinted else "one row a ticker without dates"

@@ -5,6 +5,7 @@ import pandas as pd
 
 from finassay_checks.model import Finding, RoleTable
 from finassay_checks.reading.files import suffix_of
+from finassay_checks.roles.cells import number_share, to_numbers
 
 _ORDER = {".parquet": 0, ".pq": 0, ".xlsx": 1, ".xls": 1, ".ods": 1, ".csv": 2, ".tsv": 2, ".json": 3}
 
@@ -20,6 +21,8 @@ def _equal(one: pd.DataFrame, other: pd.DataFrame) -> bool:
         return False
     for column in columns:
         left, right = one[column], other[column]
+        if left.dtype == object and right.dtype == object and number_share(left) == 1.0 == number_share(right):
+            left, right = to_numbers(left), to_numbers(right)
         if pd.api.types.is_numeric_dtype(left.dtype) and pd.api.types.is_numeric_dtype(right.dtype):
             if not np.allclose(left.to_numpy(float), right.to_numpy(float), rtol=1e-6, atol=1e-9, equal_nan=True):
                 return False

@@ -47,10 +47,19 @@ def is_weights(matrix: Matrix, extra: Matrix | None) -> bool:
     return bool(np.nanmean(np.abs(sums - extra) <= 0.002 * scale) >= 0.9 or np.nanmean(np.abs(sums + extra - scale) <= 0.002 * scale) >= 0.9)
 
 
+def _hint(stem: str) -> Role | None:
+    """The role that the name ends in: `equal_weight_20_daily_shares` holds shares."""
+    last: tuple[int, Role | None] = (-1, None)
+    for role, pattern in _HINTS:
+        for match in pattern.finditer(stem):
+            last = max(last, (match.start(), role), key=lambda found: found[0])
+    return last[1]
+
+
 def content_role(shape: Shape, matrix: Matrix) -> tuple[Role, str]:
     """What a dates × tickers table holds, with the reason."""
     stem = detect._stem(shape)
-    hint = next((role for role, pattern in _HINTS if pattern.search(stem)), None)
+    hint = _hint(stem)
     known = matrix[np.isfinite(matrix)]
     if not known.size:
         return "unknown", "no numbers"
