@@ -5,11 +5,24 @@ Each fact is a function of the package for `package.fact`, in the module of its 
 """
 
 from finassay_checks.recompute.control import Control, control, control_fills
-from finassay_checks.recompute.metric_matches import equity_matches, metric_matches
+from finassay_checks.recompute.lags import Lags, information, lags
+from finassay_checks.recompute.matches import equity_matches, metric_matches
 from finassay_checks.recompute.rebuilt import Rebuilding, rebuilding, rebuilt, why_not
 from finassay_checks.recompute.schedule import Schedule, schedule
 
 __all__ = [
-    "Control", "Rebuilding", "Schedule", "control", "control_fills", "equity_matches", "metric_matches", "rebuilding", "rebuilt", "schedule",
+    "Control",
+    "Lags",
+    "Rebuilding",
+    "Schedule",
+    "control",
+    "control_fills",
+    "equity_matches",
+    "information",
+    "lags",
+    "metric_matches",
+    "rebuilding",
+    "rebuilt",
+    "schedule",
     "why_not",
 ]

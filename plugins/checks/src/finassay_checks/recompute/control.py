@@ -21,6 +21,7 @@ _REASON = re.compile(
     r"|inception|initial|first[- _]purchase|re-?ent(?:ry|er)|circuit",
     re.IGNORECASE,
 )
+FIRST_PURCHASE = "first purchase"
 _NO_CONTROL = re.compile(r"no (?:stop|control)|stop[- _]?list", re.IGNORECASE)
 
 
@@ -50,7 +51,7 @@ def control(package: Package) -> Control:
     causes = np.full(len(trades), "", dtype=object)
     _by_reason(trades, causes)
     dates = trades["fill_date"]
-    _mark(causes, (dates == dates.min()).to_numpy(), "first purchase")
+    _mark(causes, (dates == dates.min()).to_numpy(), FIRST_PURCHASE)
     made = package.fact(rebuilding)
     if made.book is not None and made.fills is not None and made.rebuilt is not None and made.rebuilt.source == "trades":
         aligned = trades.index.get_indexer(made.fills.index)

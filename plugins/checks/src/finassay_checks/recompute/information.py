@@ -1,0 +1,137 @@
+"""The information date of a delivered score: the last price that it needs, found by computing it again.
+
+A score is compared date by date by its correlation across tickers, so that signs, scales and z-scores do not matter.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from attrs import frozen
+from numpy.typing import NDArray
+
+from finassay_checks.recompute.panel import Floats, Ints, Panel, carried
+
+LOOKBACKS = (1, 2, 3, 5, 10, 20, 21, 30, 40, 42, 50, 60, 63, 84, 90, 100, 105, 120, 125, 126, 147, 150, 168, 180, 189, 200, 210, 231, 250, 251, 252, 260, 273)
+WINDOWS = (10, 20, 21, 30, 40, 42, 60, 63, 90, 100, 120, 126, 150, 180, 200, 250, 252)
+ENDS = (2, 1, 0, -1, -2, -3, -5, -10, -20, -21, -22, -42)
+"""Sessions from the row's date to the last price used; positive looks ahead."""
+SAMPLE, NAMES = 24, 40
+"""Dates and tickers that are sampled, evenly."""
+AGREE = 0.95
+MIN_ROWS = 50
+"""Sampled values that must be comparable (spec D.0.6, 3.1 information date)."""
+
+
+@frozen(eq=False)
+class Information:
+    """Where a score's last price lies: `ends` sessions after the row's session (0 or negative is the past), for each row date."""
+
+    name: str
+    formula: str
+    dates: pd.DatetimeIndex
+    last_price: pd.DatetimeIndex
+    """Session of the last price used, one a date."""
+    share: float
+    rows: int
+    """Sampled values that were compared."""
+
+
+def information_of(signals: pd.DataFrame, panel: Panel) -> tuple[Information, ...]:
+    """For each named score of a canonical `signals` frame that usual price formulas reproduce: its information dates. The rest are left out."""
+    found = []
+    names = signals["name"].astype("object").where(signals["name"].notna(), "")
+    for name, rows in signals.groupby(names, sort=False):
+        one = _information(str(name), rows, panel)
+        if one is not None:
+            found.append(one)
+    return tuple(found[:20])
+
+
+def _information(name: str, signals: pd.DataFrame, panel: Panel) -> Information | None:
+    values = signals["score"].to_numpy(dtype=float)
+    usable = np.isfinite(values) & signals["date"].notna().to_numpy() & signals["ticker"].notna().to_numpy()
+    if usable.sum() < MIN_ROWS:
+        return None
+    signals, values = signals[usable], values[usable]
+    codes, dates = pd.factorize(signals["date"], sort=True)
+    columns = panel.ticker_codes(signals["ticker"])
+    days = pd.DatetimeIndex(dates)
+    sessions = np.asarray(panel.dates.searchsorted(days, side="right"), dtype=np.int64) - 1
+    score = np.full((len(days), len(panel.tickers)), np.nan)
+    known = columns >= 0
+    score[codes[known], columns[known]] = values[known]
+    enough = np.flatnonzero((np.isfinite(score).sum(axis=1) >= 3) & (sessions >= 0))
+    if not len(enough):
+        return None
+    picked = enough[np.unique(np.linspace(0, len(enough) - 1, SAMPLE).astype(int))]
+    names = np.flatnonzero(np.isfinite(score[picked]).any(axis=0))
+    names = names[np.unique(np.linspace(0, len(names) - 1, NAMES).astype(int))]
+    closes, score = carried(panel.close[:, names]), score[:, names]
+    best: tuple[float, int, str, int | str] | None = None
+    for formula, end, candidate in _candidates(closes, panel.dates, sessions[picked]):
+        share, rows = _agreement(score[picked], candidate)
+        if share >= AGREE and rows >= min(MIN_ROWS, int(np.isfinite(score[picked]).sum() * 0.5)) and (best is None or share > best[0] + 1e-12):
+            best = (share, rows, formula, end)
+        if best is not None and best[0] >= 0.999:
+            break
+    if best is None:
+        return None
+    share, rows, formula, end = best
+    last = _month_rows(panel.dates, sessions, 1) if isinstance(end, str) else np.clip(sessions + end, 0, len(panel.dates) - 1)
+    return Information(name, formula, days, panel.dates[last], share, rows)
+
+
+def _agreement(score: Floats, candidate: Floats) -> tuple[float, int]:
+    """Share of dates on which two cross-sections are the same line, and the values compared."""
+    both = np.isfinite(score) & np.isfinite(candidate)
+    enough = both.sum(axis=1) >= 3
+    if not enough.any():
+        return 0.0, 0
+    x = np.where(both, score, np.nan)[enough]
+    y = np.where(both, candidate, np.nan)[enough]
+    x = x - np.nanmean(x, axis=1, keepdims=True)
+    y = y - np.nanmean(y, axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        related = np.abs(np.nansum(x * y, axis=1)) / np.sqrt(np.nansum(x * x, axis=1) * np.nansum(y * y, axis=1))
+    alike = np.asarray(related > ALIKE)
+    return float(alike.mean()) if enough.mean() > 0.5 else 0.0, int(both[enough].sum())
+
+
+ALIKE = 1.0 - 2e-6
+"""Scores printed to four decimals still correlate this well with the exact ones."""
+
+
+def _at(closes: Floats, rows: Ints) -> Floats:
+    out = closes[np.clip(rows, 0, len(closes) - 1)].copy()
+    out[(rows < 0) | (rows >= len(closes))] = np.nan
+    return out
+
+
+def _candidates(closes: Floats, dates: pd.DatetimeIndex, rows: Ints) -> Iterator[tuple[str, "int | str", Floats]]:
+    """Usual scores at the given rows, by formula and end: returns between two sessions, month-end returns, nearness to a high, volatility,
+    distance from an average."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for end in ENDS:
+            last = _at(closes, rows + end)
+            for back in LOOKBACKS:
+                if back > -end:
+                    yield f"return from t-{back} to t{end:+d}", end, last / _at(closes, rows - back) - 1.0
+                if end in (1, 0, -1) and back > 1:
+                    yield f"return over {back} sessions to t{end:+d}", end, last / _at(closes, rows + end - back) - 1.0
+        for first in (3, 6, 7, 9, 12, 13):
+            ends = _at(closes, _month_rows(dates, rows, 1))
+            yield f"return from month-end m-{first} to m-1", "m-1", ends / _at(closes, _month_rows(dates, rows, first)) - 1.0
+        for end in (1, 0, -1):
+            for window in WINDOWS:
+                stack = np.stack([_at(closes, rows + end - k) for k in range(window + 1)])
+                yield f"close over the high of {window} sessions to t{end:+d}", end, stack[0] / np.max(stack[:window], axis=0)
+                steps = stack[:-1] / stack[1:] - 1.0
+                yield f"volatility of {window} sessions to t{end:+d}", end, np.std(steps, axis=0)
+                yield f"close over the average of {window} sessions to t{end:+d}", end, stack[0] / np.mean(stack[:window], axis=0)
+
+
+def _month_rows(dates: pd.DatetimeIndex, rows: Ints, back: int) -> NDArray[np.int64]:
+    """Row of the last session of the month `back` months before each row's month; -1 before the data."""
+    months = np.asarray(dates.year, dtype=np.int64) * 12 + np.asarray(dates.month, dtype=np.int64)
+    return np.asarray(np.searchsorted(months, months[np.clip(rows, 0, None)] - back, side="right"), dtype=np.int64) - 1
