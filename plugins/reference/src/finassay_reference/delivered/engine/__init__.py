@@ -1,0 +1,1 @@
+"""A long-only daily backtest: decisions at a close, fills at the next session's close. Reads and writes CSV; needs numpy and pandas."""
