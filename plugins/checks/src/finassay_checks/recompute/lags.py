@@ -108,7 +108,7 @@ def _empty(trades: pd.DataFrame) -> "NDArray[np.datetime64]":
 def _joined(delivered: Delivered, trades: pd.DataFrame) -> "NDArray[np.datetime64]":
     """Decision dates by (fill date, ticker), and by fill date alone, from signals that name when they are filled, and events."""
     found = _empty(trades)
-    for role in ("signals", "events"):
+    for role in ("signals", "weights", "events"):
         frame = delivered.frame(role)  # type: ignore[arg-type]  # one of the roles by construction
         if frame is None or "fill_date" not in frame or not frame["fill_date"].notna().any():
             continue

@@ -190,9 +190,11 @@ def _implied_income(panel: Panel, dates: pd.DatetimeIndex, tickers: pd.Index) ->
 
 
 def weight_matrix(weights: pd.DataFrame, tickers: pd.Index) -> tuple[pd.DatetimeIndex, Floats]:
-    """Dates and (dates, tickers) weights of a canonical `weights` frame; NaN where a row has no entry. Cash is left out."""
-    frame = weights[(weights["ticker"] != CASH) & weights["date"].notna() & weights["ticker"].notna()]
-    rows, dates = pd.factorize(frame["date"], sort=True)
+    """Dates on which they take effect and (dates, tickers) weights of a canonical `weights` frame; NaN where a row has no entry. Cash is left
+    out. The fill date counts where it is delivered, else the row's own date."""
+    day = "fill_date" if "fill_date" in weights and weights["fill_date"].notna().mean() > 0.95 else "date"
+    frame = weights[(weights["ticker"] != CASH) & weights[day].notna() & weights["ticker"].notna()]
+    rows, dates = pd.factorize(frame[day], sort=True)
     columns = tickers.get_indexer(pd.Index(frame["ticker"]))
     matrix = np.full((len(dates), len(tickers)), np.nan)
     matrix[rows, columns] = frame["weight"].to_numpy(dtype=float)

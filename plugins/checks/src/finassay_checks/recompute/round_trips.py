@@ -90,6 +90,18 @@ def round_trips(fills: pd.DataFrame) -> RoundTrips:
     return RoundTrips(counts, (gross_flow - fee_flow)[closed], gross_flow[closed], net, gross, table)
 
 
+def shares_after(fills: pd.DataFrame) -> Floats:
+    """Shares of its ticker held after each clean fill, in the order of `fills`."""
+    codes, _ = pd.factorize(fills["ticker"])
+    order = np.lexsort((np.arange(len(fills)), fills["date"].to_numpy(), codes))
+    log = _Log(
+        codes[order], fills["date"].to_numpy()[order], *(fills[name].to_numpy(dtype=float)[order] for name in ("shares", "price", "fee"))
+    )
+    after = np.empty(len(fills))
+    after[order] = log.positions()[1]
+    return after
+
+
 class _Log:
     """Fills sorted by ticker and time, as arrays."""
 

@@ -189,3 +189,33 @@ def _first(delivered: Delivered, pattern: "re.Pattern[str]", also: "re.Pattern[s
             if pattern.search(sentence) and (also is None or also.search(sentence)):
                 return Statement(float("nan"), where, sentence)
     return None
+
+
+_SCHEDULE = (
+    ("drift_band", re.compile(r"drift[- ]?band|\bdrift(?:s|ed)?\b.{0,40}(?:band|target|%)|off (?:its )?target by|away from (?:its )?target|tolerance band", re.I)),
+    ("on_event", re.compile(r"(?:day|session) after (?:an? |each |the |every )?(?:announcement|report|earnings)|event[- ]driven|on[_ ]event", re.I)),
+    ("weekly", re.compile(r"\bweekly\b|every week|each week|once a week|end of (?:the|each|every) week|week'?s (?:last|first|final)", re.I)),
+    ("monthly", re.compile(r"\bmonthly\b|every month|each month|once a month|month[- ]end|end of (?:the|each|every|a) month|start of (?:the|each|every) month"
+                           r"|(?:first|last) (?:trading )?(?:day|session|close) of (?:the|each|every|a) month", re.I)),
+    ("quarterly", re.compile(r"\bquarterly\b|every quarter|each quarter|once a quarter|quarter[- ]end|end of (?:the|each|every|a) quarter", re.I)),
+)
+_TRADES = re.compile(r"rebalanc|schedule|re-?rank|review|traded?\b|refresh|decid|form(?:ed|s)|frequency|re-?weight", re.I)
+_MARKED = re.compile(r"^\W*(?:rebalanc|schedule|execution|frequency|trading)", re.I)
+
+
+def schedule(delivered: Delivered) -> "tuple[str, Statement] | None":
+    """How often the text says that the portfolio is rebalanced: the rule table's own row first, else the reading named in most sentences."""
+    counts: dict[str, list[Statement]] = {}
+    for where, line in lines(delivered):
+        for sentence in re.split(r"(?<=[.;])\s+", line):
+            if not _TRADES.search(sentence):
+                continue
+            for name, pattern in _SCHEDULE:
+                if pattern.search(sentence):
+                    if _MARKED.search(line.lstrip("|* -")):
+                        return name, Statement(float("nan"), where, line)
+                    counts.setdefault(name, []).append(Statement(float("nan"), where, sentence))
+    if not counts:
+        return None
+    best = max(counts, key=lambda name: len(counts[name]))
+    return best, counts[best][0]
