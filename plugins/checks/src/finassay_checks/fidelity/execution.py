@@ -1,0 +1,215 @@
+"""Schedules, drift bands, event entries and fees (spec D.2)."""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from finassay.api.strategy import Stance
+from finassay_checks.fidelity.ledger import Ledger
+from finassay_checks.fidelity.shown import ENOUGH, HALF, Shown, cannot_tell
+from finassay_checks.recompute.calendar import FREQUENCIES, Frequency, period_numbers, schedule_share
+
+_BAND = re.compile(
+    r"(?:drift|band|off target|away from (?:its )?target|deviat\w*)\D{0,40}?(\d+(?:\.\d+)?)\s*(%|percentage points?|points?|pp)"
+    r"|(\d+(?:\.\d+)?)\s*(%|percentage points?|points?|pp)\W{0,3}(?:drift|band|off|away|deviat)",
+    re.IGNORECASE,
+)
+_RISK_CAUSE = re.compile(r"stop|trail|draw ?-?_?down|cap|vol", re.IGNORECASE)
+TOLERANCE = 0.10
+
+
+def _dates(ledger: Ledger) -> tuple[pd.DatetimeIndex, np.ndarray] | None:
+    """Decision dates of rebalance fills with the number of fills on each; target rows count once each where there are no fills."""
+    fills = ledger.rebalance_fills
+    if fills is not None and len(fills):
+        counts = fills.groupby("decision").size().sort_index()
+        return pd.DatetimeIndex(counts.index), counts.to_numpy()
+    if ledger.targets is not None and len(ledger.targets):
+        return pd.DatetimeIndex(ledger.targets.index), np.ones(len(ledger.targets), dtype=np.int64)
+    return None
+
+
+def schedule_test(ledger: Ledger, period: str) -> Shown:
+    """`schedule` kept: by decision dates, else by fill dates."""
+    if period not in FREQUENCIES:
+        return cannot_tell(f"unknown period '{period}'")
+    found = _dates(ledger)
+    if found is None:
+        return cannot_tell("no rebalance dates")
+    choices = [found]
+    fills = ledger.rebalance_fills
+    if fills is not None and len(fills):
+        by_fill = fills.groupby("fill_date").size().sort_index()
+        choices.append((pd.DatetimeIndex(by_fill.index), by_fill.to_numpy()))
+    share = max(schedule_share(dates, counts, period) for dates, counts in choices)  # type: ignore[arg-type]
+    note = f"rebalance fills that lie alone in their {period.removesuffix('ly')} period"
+    if share >= ENOUGH:
+        return Shown(Stance.SUPPORTS, share, int(found[1].sum()), note)
+    for other in FREQUENCIES:
+        if other != period and max(schedule_share(dates, counts, other) for dates, counts in choices) >= ENOUGH:
+            return Shown(Stance.CONTRADICTS, share, int(found[1].sum()), f"the fills are {other}")
+    return Shown(Stance.CANNOT_TELL, share, int(found[1].sum()), note)
+
+
+def band(ledger: Ledger) -> float | None:
+    """The delivered drift band as a fraction."""
+    match = _BAND.search(ledger.rules[:400_000])
+    return float(match[1] or match[3]) / 100 if match else None
+
+
+def calendar_kept(ledger: Ledger) -> Frequency | None:
+    """The calendar that the fills keep with at least 95 % of dates on the period's first or last session."""
+    found = _dates(ledger)
+    if found is None or ledger.closes is None:
+        return None
+    dates, counts = found
+    sessions = pd.DatetimeIndex(ledger.closes.index)
+    for period in FREQUENCIES:
+        if schedule_share(dates, counts, period) >= ENOUGH:
+            numbers = period_numbers(sessions, period)
+            edge = np.r_[True, numbers[1:] != numbers[:-1]] | np.r_[numbers[1:] != numbers[:-1], True]
+            row = sessions.searchsorted(dates, side="right") - 1
+            if float(edge[np.maximum(row, 0)].mean()) >= ENOUGH:
+                return period
+    return None
+
+
+def drift_band_test(ledger: Ledger) -> Shown:
+    """Rebalance fills happen beyond the band, and a holding farther off its last target is followed by a fill."""
+    kept = calendar_kept(ledger)
+    if kept is not None:
+        return Shown(Stance.CONTRADICTS, None, 0, f"the fills keep a {kept} calendar on period edges")
+    width = band(ledger)
+    if width is None or ledger.weights is None or ledger.fills is None:
+        return cannot_tell("a drift band needs the band in words, trades and prices")
+    weights = ledger.weights.to_numpy()
+    row = np.searchsorted(ledger.weights.index.to_numpy(), np.unique(ledger.fills.loc[~ledger.fills["control"], "fill_date"].to_numpy()))
+    traded = np.zeros(len(weights), dtype=bool)
+    traded[row[row < len(weights)]] = True
+    target = pd.DataFrame(np.where(traded[:, None], weights, np.nan)).ffill().to_numpy()
+    if ledger.targets is not None and len(ledger.targets):
+        stated = ledger.targets.reindex(columns=ledger.weights.columns).reindex(ledger.weights.index, method="ffill").fillna(0.0).to_numpy()
+        target = np.where(np.isfinite(target), stated, target)
+    gap = np.nanmax(np.abs(weights - target), axis=1)
+    slack = 0.1 * width + 1e-6
+    quiet = ~traded & np.isfinite(gap)
+    over = np.r_[False, (gap > width + slack)[:-1]] & np.isfinite(gap)
+    silent = over & quiet
+    acted = traded[1:] & np.isfinite(gap[:-1])
+    reasoned = acted & (gap[:-1] > width - slack)
+    count = int(acted.sum() + silent.sum())
+    if count == 0:
+        return cannot_tell("no rebalance after the first")
+    share = float((reasoned.sum()) / count)
+    note = f"{int(reasoned.sum())} of {int(acted.sum())} rebalances follow a weight beyond the band of {width:.1%}, {int(silent.sum())} sessions beyond it without one"
+    if share >= ENOUGH:
+        return Shown(Stance.SUPPORTS, share, count, note)
+    return Shown(Stance.CONTRADICTS if share < HALF and ledger.targets is not None else Stance.CANNOT_TELL, share, count, note)
+
+
+def on_event_test(ledger: Ledger) -> Shown:
+    """Entries lie on the first to third session after a delivered announcement of the ticker."""
+    fills, closes = ledger.rebalance_fills, ledger.closes
+    announced = _announcements(ledger)
+    if fills is None or closes is None or announced is None:
+        return cannot_tell("event entries need trades, prices and delivered announcements")
+    entries = fills[(fills["shares"] > 0)]
+    sessions = closes.index
+    rows = {ticker: np.unique(np.searchsorted(sessions.to_numpy(), part.to_numpy(), side="right") - 1) for ticker, part in announced.groupby(level=0)}
+    agree = []
+    for ticker, day in zip(entries["ticker"], entries["fill_date"], strict=True):
+        if ticker in rows:
+            at = sessions.searchsorted(day, side="right") - 1
+            gap = at - rows[ticker]
+            agree.append(bool(((gap >= 1) & (gap <= 3)).any()))
+        else:
+            agree.append(False)
+    if not agree:
+        return cannot_tell("no entry")
+    share = float(np.mean(agree))
+    if share >= ENOUGH:
+        return Shown(Stance.SUPPORTS, share, len(agree), "entries within three sessions after an announcement")
+    kept = calendar_kept(ledger)
+    return Shown(Stance.CONTRADICTS if kept else Stance.CANNOT_TELL, share, len(agree), f"the fills keep a {kept} calendar" if kept else "entries after an announcement")
+
+
+def _announcements(ledger: Ledger) -> "pd.Series | None":
+    """Announcement dates indexed by ticker."""
+    frame = ledger.delivered.frame("fundamentals")
+    if frame is not None and not frame.empty and frame["announced"].notna().any():
+        known = frame.dropna(subset=["announced"])
+        return pd.Series(known["announced"].to_numpy(), index=known["ticker"].to_numpy())
+    frame = ledger.delivered.frame("events")
+    if frame is not None and not frame.empty and frame["ticker"].notna().any():
+        known = frame.dropna(subset=["date", "ticker"])
+        return pd.Series(known["date"].to_numpy(), index=known["ticker"].to_numpy())
+    return None
+
+
+def fee_test(ledger: Ledger, rate: float) -> Shown:
+    """Fee over traded value within 10 % of the rate (a fraction); where costs lie in prices, fill against close."""
+    fills = ledger.fills
+    if fills is None or fills.empty:
+        return cannot_tell("no trade log")
+    value = fills["value"].where(fills["value"].notna(), (fills["shares"] * fills["price"]).abs()).to_numpy(dtype=float)
+    fee = fills["fee"].to_numpy(dtype=float)
+    known = np.isfinite(fee) & np.isfinite(value) & (value > 0)
+    if known.any() and np.nansum(np.abs(fee[known])) > 0:
+        share = float((np.abs(fee[known] / value[known] - rate) <= TOLERANCE * rate + 1e-9).mean())
+        typical = float(np.median(fee[known] / value[known]))
+        note = f"fee over traded value is {typical * 1e4:.2f} bp in the median"
+        if share >= ENOUGH:
+            return Shown(Stance.SUPPORTS, share, int(known.sum()), note)
+        return Shown(Stance.CONTRADICTS if share < HALF else Stance.CANNOT_TELL, share, int(known.sum()), note)
+    slipped = _in_prices(ledger, rate)
+    if slipped is not None:
+        return slipped
+    if known.any() and rate > 0:
+        return Shown(Stance.CONTRADICTS, 0.0, int(known.sum()), "every delivered fee is zero")
+    return cannot_tell("no fees are delivered")
+
+
+def _in_prices(ledger: Ledger, rate: float) -> Shown | None:
+    """Costs inside fill prices: buys above and sales below the day's close by the rate."""
+    fills, closes = ledger.fills, ledger.closes
+    if fills is None or closes is None:
+        return None
+    row, column = closes.index.get_indexer(fills["fill_date"]), closes.columns.get_indexer(fills["ticker"])
+    close = np.where((row >= 0) & (column >= 0), closes.to_numpy()[np.maximum(row, 0), np.maximum(column, 0)], np.nan)
+    slip = (fills["price"].to_numpy(dtype=float) / close - 1) * np.sign(fills["shares"].to_numpy(dtype=float))
+    known = np.isfinite(slip)
+    if not known.any() or float((np.abs(slip[known]) < 1e-9).mean()) > 0.5:
+        return None
+    share = float((np.abs(slip[known] - rate) <= TOLERANCE * rate + 1e-6).mean())
+    return Shown(Stance.SUPPORTS, share, int(known.sum()), "costs lie in the fill prices") if share >= ENOUGH else None
+
+
+def no_cost_test(ledger: Ledger) -> Shown:
+    """The session item `cost.option:none`: no fee, and fills at the close or without a fee column."""
+    fills = ledger.fills
+    if fills is None or fills.empty:
+        return cannot_tell("no trade log")
+    fee = fills["fee"].to_numpy(dtype=float)
+    known = np.isfinite(fee)
+    if not known.any():
+        return cannot_tell("no fees are delivered")
+    share = float((np.abs(fee[known]) < 1e-9).mean())
+    if share >= ENOUGH:
+        return Shown(Stance.SUPPORTS, share, int(known.sum()), "no fill carries a fee")
+    return Shown(Stance.CONTRADICTS if share < HALF else Stance.CANNOT_TELL, share, int(known.sum()), "fills without a fee")
+
+
+def risk_fills(fills: pd.DataFrame) -> "pd.Series[bool]":
+    """Control fills whose cause is a stop or a drawdown rule, not a timing state, a first purchase or the end of the data."""
+    return fills["control"] & fills["cause"].str.contains(_RISK_CAUSE)
+
+
+def no_control_test(ledger: Ledger) -> Shown:
+    """The session item `risk.option:none`: no control fill."""
+    if ledger.fills is None or ledger.fills.empty:
+        return cannot_tell("no trade log")
+    share = float((~risk_fills(ledger.fills)).mean())
+    if share >= 1.0:
+        return Shown(Stance.SUPPORTS, share, len(ledger.fills), "no control fill")
+    return Shown(Stance.CONTRADICTS if share < ENOUGH else Stance.CANNOT_TELL, share, len(ledger.fills), "fills that no risk rule caused")

@@ -1,0 +1,192 @@
+"""What the observable tests share: closes, fills, holdings, weights and decisions as matrices (date × ticker)."""
+
+import re
+
+import numpy as np
+import pandas as pd
+from attrs import field, frozen
+
+from finassay.api.delivery import Package
+from finassay_checks.delivered import read_delivery
+from finassay_checks.fidelity.places import Place, places
+from finassay_checks.model import Delivered
+from finassay_checks.recompute.control import FIRST_PURCHASE, control
+from finassay_checks.recompute.rebuilt import Rebuilding, rebuilding
+
+MAX_CELLS = 40_000_000
+
+
+@frozen(eq=False)
+class Ledger:
+    """Everything is None where the delivery does not give it. `closes`, `held` and `weights` share the sessions of the delivered prices."""
+
+    delivered: Delivered
+    places: tuple[Place, ...]
+    rules: str
+    """Text of the rule sections, the last message and the specification: where windows and slots are stated."""
+    closes: pd.DataFrame | None = field(repr=False)
+    lows: pd.DataFrame | None = field(repr=False)
+    fills: pd.DataFrame | None = field(repr=False)
+    """Trades in order of fill date with `decision` (signal date, else the session before), `control` with its `cause`, `first` (first purchases) and `after`
+    (shares after the fill date)."""
+    held: pd.DataFrame | None = field(repr=False)
+    """Shares after each close."""
+    weights: pd.DataFrame | None = field(repr=False)
+    """Value of holdings over equity at each close."""
+    equity: pd.Series | None = field(repr=False)
+    market: pd.Series | None = field(repr=False)
+    """The broad index, if a benchmark series is delivered."""
+    targets: pd.DataFrame | None = field(repr=False)
+    """Target weights on decision rows; a name without a row has 0."""
+    rebuilding: Rebuilding = field(repr=False)
+
+    @property
+    def exposure(self) -> pd.Series | None:
+        """Invested share of equity at each close."""
+        return None if self.weights is None else self.weights.sum(axis=1)
+
+    @property
+    def rebalance_fills(self) -> pd.DataFrame | None:
+        return None if self.fills is None else self.fills[~self.fills["control"]]
+
+    def invested(self) -> tuple[pd.DataFrame, pd.DatetimeIndex] | None:
+        """Weights right after each rebalance and the decision dates behind them: held weights at the close of rebalance dates with fills,
+        else target rows by their own date."""
+        fills = self.rebalance_fills
+        if self.weights is not None and fills is not None and len(fills):
+            decisions = fills.groupby("fill_date")["decision"].min()
+            dates = decisions.index.intersection(self.weights.index)
+            return self.weights.loc[dates], pd.DatetimeIndex(decisions.loc[dates])
+        if self.targets is not None and len(self.targets):
+            return self.targets, pd.DatetimeIndex(self.targets.index)
+        return None
+
+    def rows_at(self, dates: pd.DatetimeIndex) -> np.ndarray:
+        """Position of the last session on or before each date in `closes`; -1 before the first."""
+        assert self.closes is not None
+        return self.closes.index.searchsorted(dates, side="right") - 1
+
+
+def wide(frame: pd.DataFrame | None, value: str) -> pd.DataFrame | None:
+    """A long canonical frame as date × ticker; None where it is empty or beyond the bound. Of duplicates the last row counts."""
+    if frame is None or value not in frame or frame[value].isna().all():
+        return None
+    kept = frame.loc[frame["date"].notna() & frame["ticker"].notna(), ["date", "ticker", value]].drop_duplicates(["date", "ticker"], keep="last")
+    if kept.empty or kept["date"].nunique() * kept["ticker"].nunique() > MAX_CELLS:
+        return None
+    return kept.pivot(index="date", columns="ticker", values=value).sort_index()
+
+
+def _targets(delivered: Delivered) -> pd.DataFrame | None:
+    frame = delivered.frame("weights")
+    if frame is None or frame.empty:
+        return None
+    rows = frame[frame["kind"] == "target"] if "kind" in frame else frame
+    table = wide(rows[rows["ticker"] != "$CASH"], "weight")
+    return None if table is None else table.fillna(0.0)
+
+
+def _market(delivered: Delivered, closes: pd.DataFrame | None) -> pd.Series | None:
+    """The delivered index level: a benchmark table, or a ticker among the prices that is an index by name."""
+    frame = delivered.frame("benchmark")
+    if frame is not None and not frame.empty:
+        broad = frame[frame["name"].astype(str).str.contains(r"spy|spx|s&p|sp.?500|index|market|gspc", case=False, regex=True)]
+        one = broad if not broad.empty else frame
+        one = one[one["name"] == one["name"].iloc[0]].drop_duplicates("date", keep="last").set_index("date").sort_index()
+        level = one["equity"] if one["equity"].notna().any() else (1 + one["ret"].fillna(0)).cumprod()
+        return level.dropna()
+    if closes is not None:
+        for ticker in ("SPY", "^GSPC", "SPX", "SP500", "VOO", "IVV"):
+            if ticker in closes:
+                return closes[ticker].dropna()
+    return None
+
+
+def _fills(package: Package, delivered: Delivered, closes: pd.DataFrame | None, held: pd.DataFrame | None) -> pd.DataFrame | None:
+    trades = delivered.frame("trades")
+    if trades is None or trades.empty:
+        return None
+    fills = trades[trades["fill_date"].notna() & trades["ticker"].notna()].copy()
+    causes = pd.Series(package.fact(control).causes, index=trades.index).reindex(fills.index)
+    fills["cause"] = causes.astype(str)
+    fills["control"] = (causes != "") & (causes != FIRST_PURCHASE)
+    fills["first"] = causes == FIRST_PURCHASE
+    if closes is not None:
+        before = closes.index.searchsorted(pd.DatetimeIndex(fills["fill_date"]), side="left") - 1
+        previous = pd.Series(closes.index.to_numpy()[np.maximum(before, 0)], index=fills.index)
+        fills["decision"] = fills["signal_date"].where(fills["signal_date"].notna(), previous)
+    else:
+        fills["decision"] = fills["signal_date"].where(fills["signal_date"].notna(), fills["fill_date"])
+    fills["after"] = _shares_after(fills, held)
+    return fills.sort_values("fill_date", kind="stable")
+
+
+def _shares_after(fills: pd.DataFrame, held: pd.DataFrame | None) -> np.ndarray:
+    if held is None:
+        order = fills.sort_values("fill_date", kind="stable")
+        running = order.groupby("ticker")["shares"].cumsum()
+        last = running.groupby([order["ticker"], order["fill_date"]]).transform("last")
+        return last.reindex(fills.index).to_numpy()
+    rows = held.index.searchsorted(pd.DatetimeIndex(fills["fill_date"]), side="left")
+    columns = held.columns.get_indexer(fills["ticker"])
+    values = held.to_numpy()[np.minimum(rows, len(held) - 1), np.maximum(columns, 0)]
+    return np.where((rows < len(held)) & (columns >= 0), values, np.nan)
+
+
+def ledger(package: Package) -> Ledger:
+    """The fact `ledger`; use it as `package.fact(ledger)`."""
+    delivered = package.fact(read_delivery)
+    known = places(delivered)
+    prices = delivered.frame("prices")
+    closes = wide(prices, "close")
+    made = package.fact(rebuilding)
+    portfolio = made.rebuilt
+    held = weights = equity = None
+    if portfolio is not None:
+        sessions = closes.index if closes is not None else portfolio.equity.index
+        first = portfolio.equity.index[0]
+        index = sessions[sessions >= first]
+        held = portfolio.shares.reindex(index).fillna(0.0)
+        weights = portfolio.weights.reindex(index).fillna(0.0)
+        equity = portfolio.equity.reindex(index).ffill()
+    return Ledger(
+        delivered=delivered,
+        places=known,
+        rules="\n".join(place.text for place in known if place.rank <= 1),
+        closes=closes,
+        lows=wide(prices, "low"),
+        fills=_fills(package, delivered, closes, held),
+        held=held,
+        weights=weights,
+        equity=equity,
+        market=_market(delivered, closes),
+        targets=_targets(delivered),
+        rebuilding=made,
+    )
+
+
+_SPAN = re.compile(r"(?<![\d.])(\d{1,4})\s*-?\s*(?:trading |business )?(days?|sessions?|weeks?|months?|years?|d|m|y)\b", re.IGNORECASE)
+_PER = {"d": 1, "s": 1, "w": 5, "m": 21, "y": 252}
+
+
+def stated_windows(text: str, words: str) -> tuple[int, ...]:
+    """Look-backs in sessions that stand in sentences of `text` in which `words` (a pattern) occurs; 5 a week, 21 a month, 252 a year."""
+    found: list[int] = []
+    for line in re.split(r"\n|(?<=[.;])\s", text[:400_000]):
+        if re.search(words, line[:2_000], re.IGNORECASE):
+            found += [int(m[1]) * _PER[m[2][0].lower()] for m in _SPAN.finditer(line[:2_000])]
+    return tuple(dict.fromkeys(window for window in found if 2 <= window <= 1300))[:8]
+
+
+_SLOTS = re.compile(
+    r"\b(?:top|best|hold(?:s|ing)?|up to|at most|maximum of|number of (?:names|stocks|holdings|positions|slots)\W{1,3})\s*(?:the\s+)?(\d{1,3})\b(?!\s*(?:%|days?|months?|bp))"
+    r"|\b(\d{1,3})\s+(?:names|stocks|holdings|positions|slots)\b",
+    re.IGNORECASE,
+)
+
+
+def slots(ledger_: Ledger, held_most: int) -> int:
+    """How many names the rules allow: the smallest stated number that is not below what is ever held, else what is held at most."""
+    stated = {int(m[1] or m[2]) for m in _SLOTS.finditer(ledger_.rules[:400_000])}
+    universe = ledger_.closes.shape[1] if ledger_.closes is not None else 10**6
+    return min((n for n in stated if held_most <= n < universe), default=held_most)

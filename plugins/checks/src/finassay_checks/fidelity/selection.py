@@ -1,0 +1,278 @@
+"""Were the names bought the best by the factors of the belief? (spec D.2, rows 'factors, combination')"""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from attrs import define, field, frozen
+
+from finassay.api.strategy import Observable, Stance
+from finassay_checks.fidelity.ledger import Ledger, slots, stated_windows, wide
+from finassay_checks.fidelity.factors import DELIVERED_NAMES, KINDS, MONTHS, RIVALS, combine, month_end_momentum, raw_score
+from finassay_checks.fidelity.shown import ENOUGH, Shown, cannot_tell
+
+METHODS = ("zscore_mean", "rank_mean", "screen_then_rank")
+MAX_COMPOSITES = 24
+_SCREEN = re.compile(r"\b(?:exclud\w+|filter\w*|minimum price|liquidity|only (?:names|stocks) (?:with|that)|eligib\w+)\b", re.IGNORECASE)
+_TIMES = {"mom_12_1": r"moment|12[- ]?1|winner|return", "mom_6_1": r"moment|6[- ]?1|winner|return", "high_52w": r"52|high", "low_vol": r"volatil|calm|std|deviation",
+          "low_beta": r"beta", "rev_5d": r"revers|los[et]|week", "rev_21d": r"revers|los[et]|month"}
+
+
+@frozen
+class Agreement:
+    """`share` of buys and full exits that agree, `count` of them, mean percentile of the names bought (1 is the best)."""
+
+    share: float
+    count: int
+    percentile: float
+
+
+@define
+class Selection:
+    """Scores and agreements of one delivery, each computed once. `factors` in the belief's order; `method` empty for one factor."""
+
+    ledger: Ledger
+    factors: tuple[str, ...]
+    method: str
+    exits: bool
+    """Whether full exits are asked about (not of optimisers, whose weight may be 0)."""
+    _scores: dict[Any, pd.DataFrame | None] = field(factory=dict)
+    _agreements: dict[Any, Agreement | None] = field(factory=dict)
+
+    def windows(self, factor: str) -> tuple[tuple[int, int] | str, ...]:
+        """Stated look-backs first; else the definition of the grammar and its calendar variants."""
+        spec = KINDS[factor]
+        stated = stated_windows(self.ledger.rules, _TIMES[factor])
+        own = spec.windows
+        if spec.kind in ("volatility", "beta"):
+            own = tuple(dict.fromkeys((*((window, 0) for window in stated if window >= 10), *own)))
+        months: tuple[tuple[int, int] | str, ...] = ("months",) if factor in MONTHS else ()
+        return (*own, *months)
+
+    def score(self, factor: str, window: tuple[int, int] | str) -> pd.DataFrame | None:
+        key = (factor, window)
+        if key not in self._scores:
+            closes = self.ledger.closes
+            if closes is None:
+                self._scores[key] = None
+            elif isinstance(window, str):
+                self._scores[key] = KINDS[factor].sign * month_end_momentum(closes, *MONTHS[factor])
+            else:
+                self._scores[key] = raw_score(factor, closes, window, self.ledger.market)
+        return self._scores[key]
+
+    def served(self, factor: str) -> bool:
+        """Whether delivered prices (and for beta the delivered index) can serve the factor."""
+        return factor in KINDS and self.ledger.closes is not None and (factor != "low_beta" or self.ledger.market is not None)
+
+    def delivered(self, factor: str) -> pd.DataFrame | None:
+        """The delivered values of a factor, high is good, from the signals or fundamentals table by its name."""
+        names, sign = (KINDS[factor].names, 1) if factor in KINDS else DELIVERED_NAMES.get(factor, ((factor,), 1))
+        signals = self.ledger.delivered.frame("signals")
+        if signals is not None and not signals.empty:
+            named = signals[signals["name"].astype(str).str.lower().str.replace(r"[\s-]+", "_", regex=True).apply(lambda name: any(word in name for word in names))]
+            named = named if not named.empty else signals if signals["name"].nunique() <= 1 else named
+            value = wide(named, "score")
+            if value is None and (ranks := wide(named, "rank")) is not None:
+                return -ranks
+            if value is not None and factor in KINDS and KINDS[factor].kind in ("volatility", "beta"):
+                return _oriented(value, self.ledger)
+            return None if value is None else sign * value
+        return self._fundamental(names, sign)
+
+    def _fundamental(self, names: tuple[str, ...], sign: int) -> pd.DataFrame | None:
+        frame = self.ledger.delivered.frame("fundamentals")
+        if frame is None or frame.empty or self.ledger.closes is None:
+            return None
+        rows = frame[frame["name"].astype(str).str.lower().str.replace(r"[\s-]+", "_", regex=True).apply(lambda name: any(word in name for word in names))]
+        known = rows.assign(date=rows["announced"].where(rows["announced"].notna(), rows["period_end"]))
+        value = wide(known, "value")
+        return None if value is None else sign * value.reindex(self.ledger.closes.index.union(value.index)).ffill().reindex(self.ledger.closes.index)
+
+    def composites(self, factors: tuple[str, ...], method: str) -> Iterator[tuple[Any, pd.DataFrame]]:
+        """Every combined score that the definitions allow, with a key; bounded."""
+        choices = []
+        for factor in factors:
+            if self.served(factor):
+                choices.append([(factor, window) for window in self.windows(factor)])
+            else:
+                choices.append([(factor, "delivered")])
+        for count, picked in enumerate(product(*choices)):
+            if count >= MAX_COMPOSITES:
+                return
+            scores = [self.delivered(f) if w == "delivered" else self.score(f, w) for f, w in picked]
+            if all(score is not None for score in scores):
+                combined = combine([s for s in scores if s is not None], method)
+                if combined is not None:
+                    yield (method, picked), combined
+
+    def best(self, factors: tuple[str, ...], method: str) -> Agreement | None:
+        """The best agreement over the allowed definitions; None if nothing can be compared."""
+        key = (factors, method)
+        if key not in self._agreements:
+            found = None
+            for _, composite in self.composites(factors, method):
+                agreement = self.agreement(composite)
+                if agreement is not None and (found is None or agreement.share > found.share):
+                    found = agreement
+                if found is not None and found.share >= 0.999:
+                    break
+            self._agreements[key] = found
+        return self._agreements[key]
+
+    def agreement(self, score: pd.DataFrame) -> Agreement | None:
+        """Share of rebalance fills that agree with a score known at the decision."""
+        fills = self.ledger.rebalance_fills
+        if fills is None or fills.empty or score.empty:
+            return None
+        decisions = pd.DatetimeIndex(fills["decision"])
+        row = score.index.searchsorted(decisions, side="right") - 1
+        column = score.columns.get_indexer(fills["ticker"])
+        used, position = np.unique(row[row >= 0], return_inverse=True)
+        if not len(used):
+            return None
+        chosen = score.iloc[used]
+        ranks = chosen.rank(axis=1, ascending=False, method="min").to_numpy()
+        valid = chosen.notna().sum(axis=1).to_numpy()
+        keep = row >= 0
+        rank = np.full(len(fills), np.nan)
+        ranked = np.zeros(len(fills))
+        rank[keep] = np.where(column[keep] >= 0, ranks[position, np.maximum(column[keep], 0)], np.nan)
+        ranked[keep] = valid[position]
+        shares, after = fills["shares"].to_numpy(), fills["after"].to_numpy()
+        most = held_most(self.ledger)
+        limit = slots(self.ledger, most)
+        buy = shares > 0
+        out = (shares < 0) & (np.abs(after) < 1e-7)
+        asked = np.isfinite(rank) & (ranked >= limit) & (buy | (out & self.exits))
+        if not asked.any():
+            return None
+        agrees = np.where(buy, rank <= limit, rank > limit)
+        bought = asked & buy
+        percentile = float(np.mean(1 - (rank[bought] - 1) / np.maximum(ranked[bought] - 1, 1))) if bought.any() else np.nan
+        return Agreement(float(agrees[asked].mean()), int(asked.sum()), percentile)
+
+
+def _oriented(value: pd.DataFrame, ledger: Ledger) -> pd.DataFrame:
+    """A delivered volatility or beta, high is good: the sign under which the names bought come first."""
+    fills = ledger.rebalance_fills
+    if fills is None or fills.empty:
+        return -value
+    percent = value.rank(axis=1, pct=True)
+    row = percent.index.searchsorted(pd.DatetimeIndex(fills["decision"]), side="right") - 1
+    column = percent.columns.get_indexer(fills["ticker"])
+    buys = (row >= 0) & (column >= 0) & (fills["shares"].to_numpy() > 0)
+    return value if buys.any() and np.nanmean(percent.to_numpy()[row[buys], column[buys]]) > 0.5 else -value
+
+
+def held_most(ledger: Ledger) -> int:
+    """The largest number of names held right after a rebalance."""
+    invested = ledger.invested()
+    if invested is None or invested[0].empty:
+        return 1
+    return max(1, int((invested[0].to_numpy() > 1e-6).sum(axis=1).max()))
+
+
+def selection(ledger: Ledger, observables: Mapping[str, Observable]) -> Selection:
+    factors = tuple(str(o.arguments["factor"]) for o in observables.values() if o.test == "factor")
+    method = next((str(o.arguments["method"]) for o in observables.values() if o.test == "combination"), "")
+    optimised = any(o.test == "optimised-weights" for o in observables.values())
+    return Selection(ledger, factors, method, exits=not optimised)
+
+
+def _limit(ledger: Ledger) -> float:
+    return 0.90 if _SCREEN.search(ledger.rules) else ENOUGH
+
+
+def factor_test(chosen: Selection, factor: str) -> Shown:
+    """One factor: the belief's ranking, else what positive evidence says against it."""
+    if chosen.ledger.fills is None:
+        return cannot_tell("no trade log")
+    if chosen.method == "ic_weighted":
+        return _changing_weights(chosen, factor)
+    methods = (chosen.method, *(m for m in METHODS if m != chosen.method)) if chosen.method else ("",)
+    own = [agreement for m in methods if (agreement := chosen.best(chosen.factors, m)) is not None]
+    if not own:
+        return cannot_tell("the ranking cannot be derived again from delivered files")
+    best = max(own, key=lambda agreement: agreement.share)
+    note = f"buys among the best {slots(chosen.ledger, held_most(chosen.ledger))} and exits outside them: {best.share:.1%} of {best.count}"
+    if best.share >= _limit(chosen.ledger):
+        return Shown(Stance.SUPPORTS, best.share, best.count, note)
+    for rival in _rivals(chosen, factor):
+        other = max((a.share for m in methods if (a := chosen.best(rival, m if len(rival) > 1 else "")) is not None), default=0.0)
+        if other >= ENOUGH:
+            return Shown(Stance.CONTRADICTS, best.share, best.count, f"{note}; {' and '.join(rival)} fits {other:.1%}")
+    alone = [a.percentile for _, score in chosen.composites((factor,), "") if (a := chosen.agreement(score)) is not None and np.isfinite(a.percentile)]
+    if alone and max(alone) < 0.5:
+        return Shown(Stance.CONTRADICTS, best.share, best.count, f"{note}; names bought lie at percentile {max(alone):.0%} of the factor")
+    return Shown(Stance.CANNOT_TELL, best.share, best.count, note)
+
+
+def _rivals(chosen: Selection, factor: str) -> Iterator[tuple[str, ...]]:
+    """The same ranking with another factor in this one's place, then without it."""
+    others = RIVALS.get(factor, ()) if len(chosen.factors) > 1 else tuple(f for f in KINDS if f != factor)
+    for other in others:
+        if other not in chosen.factors and chosen.served(other):
+            yield tuple(other if f == factor else f for f in chosen.factors)
+    if len(chosen.factors) > 1:
+        yield tuple(f for f in chosen.factors if f != factor)
+
+
+def combination_test(chosen: Selection, method: str) -> Shown:
+    """The method by which several factors are combined, against its siblings."""
+    if chosen.ledger.fills is None:
+        return cannot_tell("no trade log")
+    if method == "ic_weighted":
+        return _changing_weights(chosen, "")
+    own = chosen.best(chosen.factors, method)
+    if own is None:
+        return cannot_tell("the ranking cannot be derived again from delivered files")
+    note = f"{own.share:.1%} of {own.count} fills agree with the combined ranking"
+    if own.share >= _limit(chosen.ledger):
+        return Shown(Stance.SUPPORTS, own.share, own.count, note)
+    for other in METHODS:
+        rival = chosen.best(chosen.factors, other) if other != method else None
+        if rival is not None and rival.share >= ENOUGH:
+            return Shown(Stance.CONTRADICTS, own.share, own.count, f"{note}; {other} fits {rival.share:.1%}")
+    return Shown(Stance.CANNOT_TELL, own.share, own.count, note)
+
+
+def _changing_weights(chosen: Selection, factor: str) -> Shown:
+    """Weights by trailing information coefficients: the delivered total score is a blend of the factors whose weights change over time."""
+    signals = chosen.ledger.delivered.frame("signals")
+    if signals is None or signals.empty:
+        return cannot_tell("changing factor weights need the delivered scores")
+    names = signals["name"].astype(str)
+    total = wide(signals[names.str.contains(r"composite|combined|total|final|blend|^score$", case=False, regex=True)], "score")
+    parts = [part for f in chosen.factors if (part := chosen.delivered(f)) is not None]
+    if total is None or len(parts) != len(chosen.factors):
+        return cannot_tell("the delivered scores do not give every factor and their blend")
+    agreement = chosen.agreement(total)
+    if agreement is None or agreement.share < ENOUGH:
+        return Shown(Stance.CANNOT_TELL, agreement.share if agreement else None, agreement.count if agreement else 0, "fills follow the delivered blend")
+    fitted, spread = _blend(total, parts)
+    supports = fitted >= ENOUGH and spread > 0.05
+    return Shown(Stance.SUPPORTS if supports else Stance.CANNOT_TELL, fitted, len(total), f"a blend of the factors on {fitted:.1%} of dates, weights vary by {spread:.2f}")
+
+
+def _blend(total: pd.DataFrame, parts: list[pd.DataFrame]) -> tuple[float, float]:
+    """Share of dates on which the total is linear in the factors' z-scores, and how much the first weight's share varies."""
+    fits, firsts = [], []
+    for day in total.index[:: max(1, len(total) // 200)]:
+        columns = [part.loc[day].reindex(total.columns) if day in part.index else None for part in parts]
+        if any(column is None for column in columns):
+            continue
+        matrix = np.column_stack([*[c.to_numpy() for c in columns if c is not None], np.ones(total.shape[1])])
+        value = total.loc[day].to_numpy()
+        known = np.isfinite(matrix).all(axis=1) & np.isfinite(value)
+        if known.sum() > matrix.shape[1] + 1:
+            scale = matrix[known, :-1].std(axis=0)
+            solution, *_ = np.linalg.lstsq(matrix[known], value[known], rcond=None)
+            left = value[known] - matrix[known] @ solution
+            fits.append(bool(left.var() <= 0.01 * max(value[known].var(), 1e-18)))
+            loads = np.abs(solution[:-1] * scale)
+            firsts.append(loads[0] / max(loads.sum(), 1e-18))
+    return (float(np.mean(fits)), float(np.std(firsts))) if fits else (0.0, 0.0)

@@ -1,0 +1,108 @@
+"""`cond(H)` in words: matched, contradicted, missing or undecided, with the quote and its place (spec D.0.4)."""
+
+import re
+from enum import StrEnum
+
+from attrs import frozen
+
+from finassay.api.matching import Mention, Polarity, asks_about, mentions, normalise, sentences
+from finassay.api.strategy import Item
+from finassay_checks.fidelity.places import Place, code_arguments
+
+MAX_PLACE = 400_000
+
+
+class Condition(StrEnum):
+    MATCHED = "matched"
+    CONTRADICTED = "contradicted"
+    MISSING = "missing"
+    UNDECIDED = "undecided"
+
+
+@frozen
+class InWords:
+    """What the delivery says about one item."""
+
+    condition: Condition
+    quote: str = ""
+    where: str = ""
+    place: str = ""
+    verbatim: bool = True
+    rival: str = ""
+    """For undecided items: a quote that says otherwise."""
+
+
+_BENCHMARK = re.compile(
+    r"\b(?:benchmark\w*|buy and hold|compar(?:ed?|ison|ing)|variants?|sensitivity|alternatives?|would have|had we|had i|"
+    r"(?:earlier|previous|first|old) (?:version|draft|run)|version 1|v[123]\b|all (?:20|names|stocks)|for reference|baseline|without the)\b"
+)
+_CONTRAST = re.compile(r"\b(?:instead of|versus|vs\.?|rather than|as opposed to|replaced|changed from|not)\b")
+_RETRACTS = re.compile(r"\b(?:now|changed|switched|replaced|correct(?:ed|ion)|no longer|moved to|dropped|instead)\b")
+
+
+def _counts(mention: Mention) -> bool:
+    """Whether a mention speaks about the headline: no question, no benchmark, no variant; a contrast never contradicts."""
+    norm = normalise(mention.quote)
+    if mention.question or _BENCHMARK.search(norm):
+        return False
+    return mention.polarity is Polarity.ACCEPTS or not _CONTRAST.search(norm)
+
+
+def _code_mentions(item: Item, code: str) -> list[tuple[Polarity, str]]:
+    """What arguments of a script say, read as `name: value`."""
+    found = []
+    for name, value, line in code_arguments(code):
+        text = f"{name.replace('_', ' ')}: {value.replace('_', ' ')}"
+        if len(value) > 2 and not value.replace(".", "").isdigit() and asks_about(item.topics, f"which {name.replace('_', ' ')}?"):
+            found += [(mention.polarity, line) for mention in mentions(item, text)]
+    return found
+
+
+def _said(item: Item, place: Place) -> list[tuple[Polarity, str]]:
+    if place.rank == 2:
+        return _code_mentions(item, place.text)
+    return [(mention.polarity, mention.quote) for mention in mentions(item, place.text[:MAX_PLACE]) if _counts(mention)]
+
+
+def _touched(item: Item, place: Place) -> str:
+    """A sentence of a rule section that speaks about the choice without a known option, or an empty text."""
+    if place.rules:
+        for sentence in sentences(place.text[:MAX_PLACE]):
+            if not sentence.question and asks_about(item.topics, f"{sentence.norm.rstrip('.')}?"):
+                return sentence.text
+    return ""
+
+
+def in_words(item: Item, known: tuple[Place, ...]) -> InWords:
+    """The condition of one item: the first place that decides it counts; a later sentence of the last message may retract it.
+
+    A place that says both leaves the decision to the next one; if none decides, the item is undecided. A rule section that speaks about
+    the choice without naming a known option leaves it undecided as well; silence everywhere is missing.
+    """
+    rival: InWords | None = None
+    touched: InWords | None = None
+    for rank in sorted({place.rank for place in known}):
+        said = [(place, polarity, quote) for place in known if place.rank == rank for polarity, quote in _said(item, place)]
+        accepts = next(((place, quote) for place, polarity, quote in said if polarity is Polarity.ACCEPTS), None)
+        denies = next(((place, quote) for place, polarity, quote in said if polarity is Polarity.CONTRADICTS), None)
+        if accepts and not denies:
+            found = InWords(Condition.MATCHED, accepts[1], accepts[0].where, accepts[0].name, accepts[0].verbatim)
+            return _retracted(item, known, rank) or found
+        if denies and not accepts:
+            return InWords(Condition.CONTRADICTED, denies[1], denies[0].where, denies[0].name, denies[0].verbatim)
+        if accepts and denies and rival is None:
+            place, quote = accepts
+            rival = InWords(Condition.UNDECIDED, quote, place.where, place.name, place.verbatim, rival=denies[1])
+        if touched is None:
+            touched = next((InWords(Condition.UNDECIDED, text, p.where, p.name, p.verbatim) for p in known if p.rank == rank and (text := _touched(item, p))), None)
+    return rival or touched or InWords(Condition.MISSING)
+
+
+def _retracted(item: Item, known: tuple[Place, ...], rank: int) -> InWords | None:
+    """A contradicting sentence of the last message that says that something has changed, after the place that matched."""
+    for place in known:
+        if rank == 0 and place.rank == 1:
+            said = [mention for mention in mentions(item, place.text[:MAX_PLACE]) if _counts(mention)]
+            if said and said[-1].polarity is Polarity.CONTRADICTS and _RETRACTS.search(normalise(said[-1].quote)):
+                return InWords(Condition.CONTRADICTED, said[-1].quote, place.where, "retraction in the last message")
+    return None
