@@ -25,7 +25,7 @@ from attrs import frozen
 
 from finassay.api.strategy import Item, Number, OpenTopic, Unit
 
-MAX_TEXT = 2_000_000
+MAX_TEXT = 200_000
 MAX_SENTENCE = 2_000
 
 
@@ -146,7 +146,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def value_of(match: re.Match[str], unit: Unit) -> float | None:
-    """The matched number in `unit`, or None if its notation does not fit (a bare 3 is no percentage below 1, 0.2 is 20 %)."""
+    """The matched number in `unit`, or None if its notation does not fit (0.2 is 20 %, a bare 14 is no percentage)."""
     value = float(match["value"])
     written = match["unit"]
     if unit is Unit.COUNT:
@@ -158,12 +158,12 @@ def value_of(match: re.Match[str], unit: Unit) -> float | None:
     elif value < 1:
         percent = value * 100
     else:
-        return value
+        return None
     return percent * 100 if unit is Unit.BASIS_POINTS else percent
 
 
-def _same(value: float | None, number: Number) -> bool:
-    return value is not None and abs(value - number.value) <= 1e-6 * max(1.0, abs(number.value))
+def _same(value: float, number: Number) -> bool:
+    return abs(value - number.value) <= 1e-6 * max(1.0, abs(number.value))
 
 
 _NEGATION = re.compile(
@@ -193,9 +193,14 @@ def _polarity(item: Item, norm: str) -> Polarity | None:
     """What one sentence says about an item: an accepting phrase wins over a contradicting one beside it ('weekly, not monthly')."""
     contradicts = False
     for hit in _hits(item.accept, norm):
-        if item.number is not None and "value" in hit.re.groupindex and not _same(value_of(hit, item.number.unit), item.number):
-            contradicts = True
-        elif _negated(norm, hit.start()):
+        if item.number is not None and "value" in hit.re.groupindex:
+            value = value_of(hit, item.number.unit)
+            if value is None:
+                continue  # a number without the unit is about something else: 14 times, 2019
+            if not _same(value, item.number):
+                contradicts = True
+                continue
+        if _negated(norm, hit.start()):
             contradicts = True
         else:
             return Polarity.ACCEPTS

@@ -176,7 +176,8 @@ class AgentSubject:
 
 @contextmanager
 def _started(subject: AgentSubject, text: str = "") -> Iterator[tuple[Agent, Box, list[LogEvent]]]:
-    agent, log = subject.make(), []
+    agent = subject.make()
+    log: list[LogEvent] = []
     with tempfile.TemporaryDirectory(prefix="conform-") as folder:
         workspace = Path(folder) / "workspace"
         (workspace / FOLDER).mkdir(parents=True)

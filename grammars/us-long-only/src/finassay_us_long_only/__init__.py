@@ -1,0 +1,1 @@
+"""Grammar of long-only US equity strategies."""
