@@ -20,6 +20,7 @@ _AFTER: tuple[tuple[MetricName, str], ...] = (
     ("annual_return", r"\b(?:cagr|annuali[sz]ed (?:net )?return|annual (?:net )?return|compound annual (?:growth|return)(?: rate)?|return (?:a|per) year|net annual return)"),
     ("total_return", r"\b(?:total|cumulative) (?:net )?return"),
     ("annual_vol", r"\b(?:annuali[sz]ed |annual |realised |realized )*(?:volatility|vol)"),
+    ("annual_return", r"\b(?:it |strategy |portfolio )?return(?:s|ed)?"),
     ("trades", r"\b(?:number of (?:trades|fills|orders|executions)|trades? count|trades|fills|orders)(?: \([a-z ]{1,40}\))?[:=*_ ]{1,4}"),
     ("turnover", r"\b(?:one-way |two-way |annual |average |yearly )*turnover"),
     ("win_rate", r"\b(?:win|hit) rate"),
@@ -42,6 +43,8 @@ _AFTER_RE = tuple((metric, re.compile(rf"(?:{pattern}){_LINK}({_NUM})", re.I)) f
 # These names bind to the number behind them before a number is read as `11.1% a year`.
 _FIRST_RE = tuple((metric, pattern) for metric, pattern in _AFTER_RE if metric in ("sharpe", "sortino", "max_drawdown", "turnover", "win_rate", "exposure", "fees"))
 _BEFORE_RE = tuple((metric, re.compile(rf"({_NUM}){pattern}", re.I)) for metric, pattern in _BEFORE)
+_NO_RETURN = re.compile(r"cost|fee|drag|trail|gap|beat|excess|outperform|underperform|lag|behind|ahead|alpha|turn ?over|rate|dividend|yield|inflation|difference|better|worse", re.I)
+_A_YEAR = re.compile(rf"{_YEAR}|annual|cagr", re.I)
 _CLAUSE = re.compile(r";\s|\bwhile\b|\bwhereas\b|\bagainst\b|\bversus\b|\bvs\b\.?|\bcompared\b|\bcompares\b|\bbut\b|\bthan\b|(?<=[a-z%\d]),\s(?=(?:and )?the (?:S&P|benchmark|index|equal))", re.I)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*\-\[(\"$])|\n{2,}|\n(?=\s{0,6}(?:[-*+•]|\d{1,3}[.)])\s)|\n(?=#)")
 _TARGET = re.compile(r"target|limit|threshold|\bcap\b|at most|no more than|risk[- ]free|per side|for example|would have|sub-?period|\bif\b|worst (?:day|month)|break-?even|tolerance", re.I)
@@ -97,6 +100,8 @@ def _clause_figures(clause: str, sentence: str, summary: bool) -> Iterator[Said]
                 if metric == "trades" and ("." in token or "%" in token or re.fullmatch(r"(?:19|20)\d{2}", token)):
                     continue
                 if metric in ("annual_vol", "max_drawdown", "annual_return", "total_return") and ("%" not in token and "." not in token or token.endswith("x")):
+                    continue
+                if metric == "annual_return" and (_NO_RETURN.search(clause[max(match.start() - 40, 0) : start]) or not _A_YEAR.search(sentence)):
                     continue
                 taken.append((start, end))
                 yield Said(metric, token, sentence, summary)

@@ -38,10 +38,14 @@ def printed(cell: Any) -> Printed | None:
     match = _PRINTED.search(text)
     if value is None or match is None or value != value or abs(value) > 1e15:
         return None
+    if isinstance(cell, float) and cell.is_integer():
+        return Printed(value, 0.5, "")
     unit = (match["unit"] or "").lower()
     decimals = len(match["decimals"] or match["bare"] or "")
     exponent = int(match["exponent"] or 0)
-    return Printed(value, 0.5 * 10.0 ** (exponent - decimals) * _SCALES.get(unit, 1.0), unit)
+    # Below 1e-9 relative the digits of a stored float say nothing about what was meant.
+    precision = max(0.5 * 10.0 ** (exponent - decimals) * _SCALES.get(unit, 1.0), 1e-9 * max(abs(value), 1e-3))
+    return Printed(value, precision, unit)
 
 
 def in_unit(metric: MetricName, number: Printed, hint: str) -> Printed | None:
