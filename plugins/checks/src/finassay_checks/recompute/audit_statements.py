@@ -91,10 +91,10 @@ def wanted_schedule(package: Package) -> tuple[str, str]:
 def by_rule(package: Package, rule: str, blank: "Outcome") -> "Outcome":
     """Drift bands and event entries, by the tests of 2.5."""
     from finassay.api.strategy import Stance
-    from finassay_checks.fidelity.book import book
+    from finassay_checks.fidelity.ledger import ledger
     from finassay_checks.fidelity.execution import drift_band_test, on_event_test
 
-    shown = (drift_band_test if rule == "drift_band" else on_event_test)(package.fact(book))
+    shown = (drift_band_test if rule == "drift_band" else on_event_test)(package.fact(ledger))
     text = shown.note if shown.share is None else f"{shown.share:.1%} of {shown.count}: {shown.note}"
     if shown.stance is Stance.SUPPORTS:
         return evolve(blank, status="pass", found=text, expected="95 %", wants="")

@@ -1,0 +1,32 @@
+"""3.8: can the way from the universe to the metrics be followed in what was delivered?"""
+
+from collections.abc import Mapping
+
+from finassay.api.delivery import Package
+from finassay.api.grading import Answer
+from finassay.api.verdict import Evidence, EvidenceKind, Verdict
+from finassay_checks.checks.backtest_base import ProgramCheck
+
+
+class ProcessCompleteness(ProgramCheck):
+    """Seven parts, each present and linked to what it rests on. A link to a missing part is not counted."""
+
+    description = "Process completeness: universe, prices, signals, targets, trades, equity and metrics, each linked."
+    id = "3-8-process-completeness"
+    dimension = "3.8"
+
+    def run(self, package: Package, answers: Mapping[str, Answer]) -> Verdict:
+        from finassay_checks.recompute.chain import chain, level
+
+        parts = package.fact(chain)
+        words = {True: "linked", False: "broken link", None: "link not counted"}
+        evidence = [
+            Evidence(EvidenceKind.ROWS, f"{p.name}: {'present, ' + words[p.linked] if p.present else 'missing'}; {p.text}", p.where, p.rows)
+            for p in sorted(parts, key=lambda p: (p.present, p.linked is not False))
+        ]
+        missing, broken = [p.name for p in parts if not p.present], [p.name for p in parts if p.present and p.linked is False]
+        reason = f"{7 - len(missing)} of seven parts are there"
+        reason += f"; missing: {', '.join(missing)}" if missing else ""
+        reason += f"; broken: {', '.join(broken)}" if broken else ""
+        facts = {"present": [p.name for p in parts if p.present], "missing": missing, "broken": broken}
+        return self.scored(level(parts), reason + ".", evidence, facts)
