@@ -1,9 +1,6 @@
-"""What is backtested: the strategy's choices and numbers, read from `strategy.json`."""
+"""What is backtested: the strategy's choices and numbers, as `run_backtest.py` states them."""
 
-import json
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -59,18 +56,3 @@ class Strategy:
         if self.combination == "ic_weighted":
             return max(self.warm_up, self.lookback + self.skip * (self.ic_months_min + 2))
         return self.warm_up
-
-
-def read_strategy(path: Path) -> Strategy:
-    """Raises `ValueError` if the file names a setting that a strategy does not have."""
-    raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    unknown = set(raw) - {f.name for f in fields(Strategy)}
-    if unknown:
-        raise ValueError(f"{path.name}: unknown settings {sorted(unknown)}")
-    for name in ("factors", "tickers"):
-        raw[name] = tuple(raw[name])
-    return Strategy(**raw)
-
-
-def strategy_json(strategy: Strategy) -> str:
-    return json.dumps(asdict(strategy), indent=2) + "\n"

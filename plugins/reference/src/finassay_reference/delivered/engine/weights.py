@@ -8,12 +8,16 @@ from .market import Array, Market
 from .signals import Signals
 from .strategy import Strategy
 
+EWMA_DECAY = 0.97
+
 
 def estimator(name: str) -> Any:
-    """The covariance estimator: skfolio's EmpiricalCovariance, EWCovariance or LedoitWolf."""
+    """The covariance estimator of skfolio: sample, exponentially weighted (decay 0.97 a session), or Ledoit-Wolf shrinkage."""
     from skfolio.moments import EmpiricalCovariance, EWCovariance, LedoitWolf
 
-    return {"sample": EmpiricalCovariance, "ewma": EWCovariance, "shrinkage": LedoitWolf}[name]()
+    if name == "sample":
+        return EmpiricalCovariance()
+    return EWCovariance(half_life=float(np.log(0.5) / np.log(EWMA_DECAY))) if name == "ewma" else LedoitWolf()
 
 
 def risk_parity(cov: Array) -> Array:
