@@ -7,7 +7,7 @@ The pattern language
 --------------------
 Patterns are regular expressions over *normalised* text (see `normalise`), written in lower case, with four additions:
 
-- a space matches any run of spaces, hyphens or slashes: `mean variance` finds `mean-variance` and `mean/variance`;
+- a space matches any run of spaces, hyphens, slashes or opening parentheses: `mean variance` finds `mean-variance` and `mean/variance`; ` ?` also matches none;
 - ` ~ ` matches up to six words in between, within one sentence: `rebalanc\\w* ~ monthly`;
 - `{number}` matches one number with its unit; its value decides between accepting and contradicting the item;
 - a pattern is anchored at word boundaries on both sides.
@@ -133,13 +133,15 @@ _NUMBER = r"(?P<sign>[-+]?)(?P<value>\d+(?:\.\d+)?|\.\d+)(?P<unit>%|bp)?"
 @lru_cache(maxsize=8192)
 def _compile(pattern: str) -> re.Pattern[str]:
     parts = []
-    for chunk in re.split(r"( ~ |\{number\}| )", pattern):
+    for chunk in re.split(r"( ~ | \?|\{number\}| )", pattern):
         if chunk == " ~ ":
             parts.append(r"(?:[^\w%]+[\w%'.-]+){0,6}?[^\w%]+")
         elif chunk == "{number}":
             parts.append(_NUMBER)
+        elif chunk == " ?":
+            parts.append(r"[\s\-/]*")
         elif chunk == " ":
-            parts.append(r"[\s\-/]+")
+            parts.append(r"[\s\-/(]+")
         else:
             parts.append(chunk)
     return re.compile(rf"(?<![\w])(?:{''.join(parts)})(?![\w])")

@@ -33,6 +33,8 @@ FACTORS = {
             r"12 months? ~ (?:skip\w*|exclud\w*|leaving out|without|omit\w*|minus|ex) ~ month",
             r"(?:past|last|previous|prior|trailing) year ~ (?:skip\w*|exclud\w*|leaving out|without|omit\w*|ex) ~ month",
             r"winners ~ (?:past|last|previous) (?:year|12 months)",
+            r"(?:past|last|previous|prior|trailing) year's ~ (?:winners|returns?|performance|gains)",
+            r"(?:past|last|previous|prior|trailing) year's (?:winners|returns?|performance|gains)",
             r"t 252 ~ t 21",
             r"252 ~ 21 (?:trading )?(?:day|session)s?",
         ),
@@ -253,6 +255,7 @@ COMBINATIONS = {
             r"(?:first|1) ~ filter\w* ~ then rank\w*",
             r"2 (?:step|stage) ~ (?:screen|sort|rank)\w*",
             r"screen on the first signal",
+            r"screen\w* ~ first",
         ),
     ),
     "ic_weighted": Words(
