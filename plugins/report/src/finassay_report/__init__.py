@@ -1,0 +1,1 @@
+"""Pages to read about a run and its sessions."""
