@@ -272,7 +272,8 @@ def stated(items: Iterable[Item], user_text: str, agent_text: str = "") -> froze
             if _polarity(item, sentence.norm) is Polarity.ACCEPTS and not sentence.norm.endswith("?"):
                 found.add(item.id)
             elif item.id in offers and not _negated(sentence.norm, len(sentence.norm)):
-                names_piece = next(_hits((*item.topics, re.escape(normalise(item.piece))), sentence.norm), None)
+                piece = " ".join(re.escape(word) for word in normalise(item.piece).split())
+                names_piece = next(_hits((*item.topics, piece), sentence.norm), None)
                 if _FINE.search(sentence.norm) and names_piece:
                     found.add(item.id)
         if _YES.search(sentence.norm) and len(offers) == 1:
