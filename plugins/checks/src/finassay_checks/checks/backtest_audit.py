@@ -29,6 +29,9 @@ class VerifierAudit(ProgramCheck):
         told = "; ".join(f"{status} {', '.join(letters)}" for status, letters in counts.items() if letters and status != "pass")
         reason = f"{len(counts['pass'])} of ten checks pass{'; ' + told if told else ''}."
         return self.scored(
-            level(outcomes), reason, evidence, {"outcomes": {o.letter: o.status for o in outcomes}},
+            level(outcomes),
+            reason,
+            evidence,
+            {"outcomes": {o.letter: o.status for o in outcomes}},
             unverified=tuple(f"audit ({o.letter}) {o.title}" for o in outcomes if o.ambiguous),
         )

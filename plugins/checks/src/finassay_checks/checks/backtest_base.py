@@ -63,6 +63,16 @@ def note(text: str, where: str = "", found: str = "", expected: str = "") -> Evi
     return Evidence(EvidenceKind.NOTE, text, where=where, expected=expected, found=found)
 
 
+_PROSE = (".md", ".markdown", ".txt", ".rst", ".html", ".htm", ".pdf", ".docx", ".ipynb")
+
+
+def told(text: str, where: str) -> Evidence:
+    """A sentence of the delivery: a quote if it stands in a message or a document, a note if it was put together from the cells of a table."""
+    message = where[:1] == "a" and where[1:].isdigit()
+    verbatim = message or where.lower().endswith(_PROSE)
+    return Evidence(EvidenceKind.QUOTE if verbatim else EvidenceKind.NOTE, text, where)
+
+
 def rows(text: str, where: str, named: "list[str] | tuple[str, ...]", found: str = "", expected: str = "") -> Evidence:
     """Evidence in rows of a table: at most eight are named."""
     return Evidence(EvidenceKind.ROWS, text, where=where, rows=tuple(named)[:SHOWN], expected=expected, found=found)

@@ -34,11 +34,17 @@ class DecisionExplainability(ProgramCheck):
             reason += f", but {'no deciding value could be compared' if found.agree is None else f'only {found.agree:.1%} of deciding values agree'}"
         evidence = [
             rows(f"fills {text}", where, [f"row {n}" for n in _numbers(trades, mask)], f"{mask.mean():.1%}", "100 %")
-            for text, mask in (("without a date", ~found.dated), ("without a reason", ~found.reasoned), ("without a deciding value", ~found.valued))
+            for text, mask in (
+                ("without a date", ~found.dated),
+                ("without a reason", ~found.reasoned),
+                ("without a deciding value", ~found.valued),
+            )
             if mask.any()
         ]
         if found.wrong:
-            evidence.append(rows("deciding values that do not agree", where, list(found.wrong), f"{found.agree:.1%} of {found.compared}", "95 %"))
+            evidence.append(
+                rows("deciding values that do not agree", where, list(found.wrong), f"{found.agree:.1%} of {found.compared}", "95 %")
+            )
         facts = {"share": found.share, "agree": found.agree, "compared": found.compared, "fills": len(found.credits)}
         return self.scored(level, reason + ".", evidence, facts)
 

@@ -35,10 +35,14 @@ class IndependentRecomputation(ProgramCheck):
         evidence = [_compared(m) for m in matches if m.recomputed is not None and not m.matches][:SHOWN]
         evidence += [_compared(m) for m in matches if m.matches and m.convention][:SHOWN]
         evidence += [_compared(m) for m in matches if m.matches and not m.convention][:SHOWN]
-        evidence += [note(f"{m.metric} was not compared: {m.convention}", m.where, f"{m.reported:.6g}") for m in matches if m.recomputed is None]
+        evidence += [
+            note(f"{m.metric} was not compared: {m.convention}", m.where, f"{m.reported:.6g}") for m in matches if m.recomputed is None
+        ]
         evidence += _left(made.rebuilt)
         for lead, other in conflicts(package.fact(read_delivery).figures):
-            evidence.append(value(f"{lead.metric} is reported twice and differs", other.where, f"{lead.value:.6g} ({lead.where})", f"{other.value:.6g}"))
+            evidence.append(
+                value(f"{lead.metric} is reported twice and differs", other.where, f"{lead.value:.6g} ({lead.where})", f"{other.value:.6g}")
+            )
         return self.scored(level, reason, evidence, _facts(matches, made.rebuilt))
 
 
@@ -85,7 +89,14 @@ def _facts(matches: "tuple[MetricMatch, ...]", rebuilt: "Rebuilt") -> dict[str, 
         "start_capital": rebuilt.start_capital,
         "first_divergence": None if rebuilt.first_divergence is None else [str(rebuilt.first_divergence[0]), rebuilt.first_divergence[1]],
         "metrics": [
-            {"metric": m.metric, "reported": m.reported, "recomputed": m.recomputed, "matches": m.matches, "convention": m.convention, "where": m.where}
+            {
+                "metric": m.metric,
+                "reported": m.reported,
+                "recomputed": m.recomputed,
+                "matches": m.matches,
+                "convention": m.convention,
+                "where": m.where,
+            }
             for m in matches
         ],
     }

@@ -7,7 +7,6 @@ from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
 
 
-
 @frozen
 class EarlyUse:
     """A value used before it was announced."""
@@ -91,5 +90,3 @@ def _entries(trades: pd.DataFrame, fundamentals: pd.DataFrame) -> pd.DataFrame |
 def share_dated(found: Announcements | None) -> float:
     """Share of uses with an announcement date; 1 without any use."""
     return found.dated / found.uses if found is not None and found.uses else 1.0
-
-

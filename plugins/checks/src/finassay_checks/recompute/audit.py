@@ -93,7 +93,9 @@ def fills_inside_range(package: Package) -> Outcome:
         missing: Role = "trades" if package.fact(rebuilding).fills is None else "prices"
         return _wanting(package, letter, title, missing)
     status: Status = "pass" if found.share >= MOST_DAYS else "fail"
-    return Outcome(letter, title, status, f"{found.share:.2%} of {len(found.inside)} fills", "99 %", _where(package, "trades"), found.named())
+    return Outcome(
+        letter, title, status, f"{found.share:.2%} of {len(found.inside)} fills", "99 %", _where(package, "trades"), found.named()
+    )
 
 
 def no_short_position(package: Package) -> Outcome:
@@ -119,7 +121,15 @@ def _short_by_fills(package: Package, letter: str, title: str) -> Outcome:
     scale = float((made.fills["shares"] * made.fills["price"]).abs().groupby(made.fills["date"]).sum().iloc[0])
     short = np.flatnonzero(worth < -1e-4 * max(scale, 1e-12))
     named = tuple(f"{made.fills['ticker'].iloc[i]} after {made.fills['date'].iloc[i].date()}" for i in short[:8])
-    return Outcome(letter, title, "fail" if len(short) else "pass", f"{len(short)} fills leave a short position", "none", _where(package, "trades"), named)
+    return Outcome(
+        letter,
+        title,
+        "fail" if len(short) else "pass",
+        f"{len(short)} fills leave a short position",
+        "none",
+        _where(package, "trades"),
+        named,
+    )
 
 
 def cash_not_negative(package: Package) -> Outcome:
@@ -180,7 +190,9 @@ def weights_within_one(package: Package) -> Outcome:
         return _wanting(package, letter, title, "trades" if made.fills is None else "prices")
     over = sums[sums > 1.001]
     named = tuple(f"{day.date()}: {total:.4f}" for day, total in over.head(8).items())
-    return Outcome(letter, title, "fail" if len(over) else "pass", f"largest {float(sums.max()):.4f} of {len(sums)} dates", "1.001", where, named)
+    return Outcome(
+        letter, title, "fail" if len(over) else "pass", f"largest {float(sums.max()):.4f} of {len(sums)} dates", "1.001", where, named
+    )
 
 
 def equity_adds_up(package: Package) -> Outcome:
@@ -225,7 +237,14 @@ def trade_count(package: Package) -> Outcome:
         return Outcome(letter, title, "fail", "no trade count is reported", "a count")
     status: Status = "pass" if match.matches else "fail"
     unit = f" ({match.convention})" if match.convention else ""
-    return Outcome(letter, title, status, f"{match.reported:g} reported", f"{match.recomputed:g}{unit}" if match.recomputed is not None else "", match.where)
+    return Outcome(
+        letter,
+        title,
+        status,
+        f"{match.reported:g} reported",
+        f"{match.recomputed:g}{unit}" if match.recomputed is not None else "",
+        match.where,
+    )
 
 
 def on_schedule(package: Package) -> Outcome:
@@ -236,18 +255,24 @@ def on_schedule(package: Package) -> Outcome:
         return _wanting(package, letter, title, "trades")
     wanted, said = audit_statements.wanted_schedule(package)
     if wanted in ("drift_band", "on_event"):
-        return audit_statements.by_rule(package, wanted, Outcome(letter, title, "unverifiable", where=_where(package, "trades"), wants="schedule"))
+        return audit_statements.by_rule(
+            package, wanted, Outcome(letter, title, "unverifiable", where=_where(package, "trades"), wants="schedule")
+        )
     found = package.fact(schedule)
     if found is None:
         return Outcome(letter, title, "n/a", "fewer than two rebalances", where=_where(package, "trades"))
     frequency = wanted if wanted in found.shares else found.kept
     if frequency is None:
         best = max(found.shares.values())
-        return Outcome(letter, title, "fail", f"no calendar fits; best {best:.1%} of {found.fills} fills", "95 %", _where(package, "trades"))
+        return Outcome(
+            letter, title, "fail", f"no calendar fits; best {best:.1%} of {found.fills} fills", "95 %", _where(package, "trades")
+        )
     share = found.shares[frequency]  # type: ignore[index]  # one of its keys
     off = tuple(str(day.date()) for day in found.off(frequency)[:8])  # type: ignore[arg-type]
     status: Status = "pass" if share >= KEPT else "fail"
-    return Outcome(letter, title, status, f"{share:.1%} of {found.fills} fills are {frequency}", f"95 %{said}", _where(package, "trades"), off)
+    return Outcome(
+        letter, title, status, f"{share:.1%} of {found.fills} fills are {frequency}", f"95 %{said}", _where(package, "trades"), off
+    )
 
 
 def fees_as_reported(package: Package) -> Outcome:
@@ -256,7 +281,9 @@ def fees_as_reported(package: Package) -> Outcome:
     if made.fills is None:
         return _wanting(package, letter, title, "trades")
     found = audit_statements.fees(package)
-    return Outcome(letter, title, found.status, found.found, found.expected, found.where or _where(package, "trades"), found.rows, found.wants)
+    return Outcome(
+        letter, title, found.status, found.found, found.expected, found.where or _where(package, "trades"), found.rows, found.wants
+    )
 
 
 def period_as_reported(package: Package) -> Outcome:

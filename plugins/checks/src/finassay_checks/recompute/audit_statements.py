@@ -62,7 +62,9 @@ def cash_moves(made: Rebuilding, cash: pd.Series, equity: Floats) -> Compared | 
         return Compared("fail", "logged fees are never taken from cash", f"{charged:,.2f} of fees charged", rows=rows)
     if float(wrong.mean()) > 0.01:
         rows = tuple(f"{days[i + 1].date()}: {left[i]:+,.2f}" for i in np.flatnonzero(wrong)[:8])
-        return Compared("fail", f"{float(wrong.mean()):.1%} of days move by something else", "fills, fees and stated flows on 99 % of days", rows=rows)
+        return Compared(
+            "fail", f"{float(wrong.mean()):.1%} of days move by something else", "fills, fees and stated flows on 99 % of days", rows=rows
+        )
     return None
 
 
@@ -112,7 +114,12 @@ def fees(package: Package) -> Compared:
     match = next((m for m in package.fact(metric_matches) if m.metric == "fees"), None)
     rates = [s for s in stated.cost_rates(delivered) if s.value > 0]
     if match is not None and match.recomputed is not None:
-        return Compared("pass" if match.matches else "fail", f"{match.reported:,.6g} reported", f"{match.recomputed:,.6g} ({match.convention})", match.where)
+        return Compared(
+            "pass" if match.matches else "fail",
+            f"{match.reported:,.6g} reported",
+            f"{match.recomputed:,.6g} ({match.convention})",
+            match.where,
+        )
     if match is not None:
         close = abs(match.reported - total) <= max(FEES_WITHIN * total, 1e-9)
         return Compared("pass" if close else "fail", f"{match.reported:,.6g} reported", f"{total:,.6g} in the log", match.where)
@@ -123,7 +130,9 @@ def fees(package: Package) -> Compared:
         return _by_rate(made, total, traded, rates)
     if total <= 1e-12:
         return Compared("n/a", "no fees and none reported")
-    return Compared("unverifiable", f"{total:,.2f} of fees in the log, no cost reported", "a total, a yearly drag or a rate", wants="reported cost")
+    return Compared(
+        "unverifiable", f"{total:,.2f} of fees in the log, no cost reported", "a total, a yearly drag or a rate", wants="reported cost"
+    )
 
 
 def _by_rate(made: Rebuilding, total: float, traded: float, rates: list[stated.Statement]) -> Compared:
@@ -132,12 +141,18 @@ def _by_rate(made: Rebuilding, total: float, traded: float, rates: list[stated.S
     if total <= 1e-12 and inside is not None:
         return Compared("pass", f"{inside:.2%} of traded value inside the fill prices", f"{best.value * 1e4:g} bp", best.where)
     close = abs(best.value * traded - total) <= FEES_WITHIN * best.value * traded
-    return Compared("pass" if close else "fail", f"{total:,.2f} in the log", f"{best.value * traded:,.2f} at {best.value * 1e4:g} bp of traded value", best.where,
-                    rows=(best.text[:200],))
+    return Compared(
+        "pass" if close else "fail",
+        f"{total:,.2f} in the log",
+        f"{best.value * traded:,.2f} at {best.value * 1e4:g} bp of traded value",
+        best.where,
+        rows=(best.text[:200],),
+    )
 
 
 _DRAG = re.compile(
-    r"(?:cost|fee|commission)s?[^.\n%]{0,60}?(\d+(?:\.\d+)?)\s*(%|percent|bps?\b|basis points)[^.\n]{0,20}?(?:a year|per year|p\.?a\.?|annually|yearly|per annum)", re.I
+    r"(?:cost|fee|commission)s?[^.\n%]{0,60}?(\d+(?:\.\d+)?)\s*(%|percent|bps?\b|basis points)[^.\n]{0,20}?(?:a year|per year|p\.?a\.?|annually|yearly|per annum)",
+    re.I,
 )
 
 
@@ -166,7 +181,9 @@ def costs_in_prices(made: Rebuilding, rates: list[float]) -> float | None:
         if matrix is None:
             continue
         with np.errstate(invalid="ignore", divide="ignore"):
-            slip = (made.fills["price"].to_numpy(dtype=float) / made.panel.at(matrix, rows, columns) - 1) * np.sign(made.fills["shares"].to_numpy(dtype=float))
+            slip = (made.fills["price"].to_numpy(dtype=float) / made.panel.at(matrix, rows, columns) - 1) * np.sign(
+                made.fills["shares"].to_numpy(dtype=float)
+            )
         for rate in rates:
             if rate > 0 and float(np.mean(np.abs(slip - rate) <= 0.1 * rate + 1e-6)) >= 0.95:
                 return rate

@@ -34,7 +34,10 @@ def trips_of(made: Rebuilding) -> RoundTrips | None:
 
 
 _UNITS = (
-    (re.compile(r"\bround[- ]?trips?\b|\bclosed (?:trades|positions)\b|\bpositions?\b|\bholdings?\b|\bspells?\b", re.I), ("round", "pairs", "rows of")),
+    (
+        re.compile(r"\bround[- ]?trips?\b|\bclosed (?:trades|positions)\b|\bpositions?\b|\bholdings?\b|\bspells?\b", re.I),
+        ("round", "pairs", "rows of"),
+    ),
     (re.compile(r"\bfills?\b|\bexecutions?\b|\btransactions?\b", re.I), ("fills", "rows of")),
     (re.compile(r"\border days?\b|\brebalances?\b|\btrading days?\b", re.I), ("days",)),
     (re.compile(r"\borders?\b", re.I), ("fills", "orders", "rows of")),
@@ -56,9 +59,16 @@ def trade_readings(figure: Figure, made: Rebuilding, delivered: Delivered) -> li
     if trips is not None:
         c = trips.counts
         found += [
-            ("round trips, flat to flat", c.round_trips), ("round trips and open positions", c.round_trips + c.open), ("closing fills", c.closing),
-            ("round pairs, first in first out", c.matched), ("round pairs and open positions", c.matched + c.open), ("orders by date, ticker and side", c.orders),
-            ("order days", c.order_days), ("entry fills", c.entries), ("buys", c.buys), ("sells", c.sells),
+            ("round trips, flat to flat", c.round_trips),
+            ("round trips and open positions", c.round_trips + c.open),
+            ("closing fills", c.closing),
+            ("round pairs, first in first out", c.matched),
+            ("round pairs and open positions", c.matched + c.open),
+            ("orders by date, ticker and side", c.orders),
+            ("order days", c.order_days),
+            ("entry fills", c.entries),
+            ("buys", c.buys),
+            ("sells", c.sells),
         ]
     label = f"{figure.text} {figure.basis.get('unit', '')}"
     named = next((words for pattern, words in _UNITS if pattern.search(label)), None)
@@ -110,7 +120,9 @@ def _win_rates(made: Rebuilding) -> list[Alternative]:
         if len(active):
             found.append(Alternative("winning days of all days", float(np.mean(returns > 0)), "convention"))
             found.append(Alternative("winning days of days with a return", float(np.mean(active > 0)), "convention"))
-            monthly = (1.0 + pd.Series(returns, index=made.rebuilt.equity.index[1:])).groupby(made.rebuilt.equity.index[1:].to_period("M")).prod() - 1.0
+            monthly = (1.0 + pd.Series(returns, index=made.rebuilt.equity.index[1:])).groupby(
+                made.rebuilt.equity.index[1:].to_period("M")
+            ).prod() - 1.0
             found.append(Alternative("winning months", float(np.mean(monthly > 0)), "convention"))
     return found
 
@@ -173,7 +185,10 @@ def _against_benchmark(made: Rebuilding, delivered: Delivered, metric: str) -> l
     months = pd.DatetimeIndex(dates).to_period("M")
     monthly = [(1.0 + pd.Series(x, index=dates)).groupby(months).prod().to_numpy() - 1.0 for x in (r, b)]
     found = []
-    for name, mine_, theirs, periods in (("daily", r, b, metrics.periods_per_year(pd.DatetimeIndex(dates))), ("monthly", monthly[0], monthly[1], 12.0)):
+    for name, mine_, theirs, periods in (
+        ("daily", r, b, metrics.periods_per_year(pd.DatetimeIndex(dates))),
+        ("monthly", monthly[0], monthly[1], 12.0),
+    ):
         found += _regression(metric, name, mine_, theirs, periods)
     return found
 
@@ -186,7 +201,9 @@ def _regression(metric: str, name: str, r: Floats, b: Floats, periods: float) ->
     return [
         Alternative(f"{name} regression × {periods:g}", alpha * periods, "same" if name == "daily" else "convention"),
         Alternative(f"{name} regression, compounded", (1 + alpha) ** periods - 1, "convention"),
-        Alternative(f"{name}, difference of annual returns", metrics.annual_return(r, periods) - metrics.annual_return(b, periods), "convention"),
+        Alternative(
+            f"{name}, difference of annual returns", metrics.annual_return(r, periods) - metrics.annual_return(b, periods), "convention"
+        ),
     ]
 
 

@@ -76,7 +76,14 @@ def universe(package: Package) -> Part:
     frame = delivered.frame("universe")
     if frame is not None and not frame.empty:
         inside, outside = _members(frame, package.fact(rebuilding).fills, traded)
-        return Part("universe", True, inside >= LINKED if traded else None, _place(package, "universe"), f"{inside:.1%} of trades are in it", outside)
+        return Part(
+            "universe",
+            True,
+            inside >= LINKED if traded else None,
+            _place(package, "universe"),
+            f"{inside:.1%} of trades are in it",
+            outside,
+        )
     found = _list_in_text(delivered, traded) or _cross_section(package, delivered, traded)
     if found is not None:
         return found
@@ -157,7 +164,14 @@ def prices(package: Package) -> Part:
     if made.book.unpriced.any():
         at = np.argwhere(made.book.unpriced)[:8]
         rows += tuple(f"{made.book.tickers[c]} held on {made.book.dates[r].date()}" for r, c in at)
-    return Part("prices", True, linked, _place(package, "prices"), f"{found.coverage:.2%} of fills and {made.book.coverage:.2%} of daily holdings priced", rows[:8])
+    return Part(
+        "prices",
+        True,
+        linked,
+        _place(package, "prices"),
+        f"{found.coverage:.2%} of fills and {made.book.coverage:.2%} of daily holdings priced",
+        rows[:8],
+    )
 
 
 def signals(package: Package) -> Part:
@@ -173,7 +187,9 @@ def signals(package: Package) -> Part:
         buys = trades[(trades["shares"] > 0).to_numpy() & ~_driven(package)]
         share = float(buys["decided_by"].notna().mean()) if len(buys) else 0.0
         if share > 0.5:
-            return Part("signals", True, share >= LINKED, _place(package, "trades"), f"a column of the log; {share:.1%} of purchases have a value")
+            return Part(
+                "signals", True, share >= LINKED, _place(package, "trades"), f"a column of the log; {share:.1%} of purchases have a value"
+            )
     if _ranking_supported(package):
         return Part("signals", True, True, _place(package, "prices"), "derived again from delivered prices; the picks follow")
     return Part("signals", False, None, text="no signals were delivered, and none can be derived again")
@@ -225,7 +241,9 @@ def targets(package: Package) -> Part:
         return evolve(blank, text="the log or the prices to link them with are missing")
     cumulated = _cumulated(package)
     if cumulated is not None and cumulated >= LINKED:
-        return evolve(blank, linked=True, text=f"cumulated fills equal the positions in {cumulated:.1%} of cells", where=_place(package, "positions"))
+        return evolve(
+            blank, linked=True, text=f"cumulated fills equal the positions in {cumulated:.1%} of cells", where=_place(package, "positions")
+        )
     reached, lost = _reached(package)
     if reached is None and cumulated is None:
         return evolve(blank, text="no row can be joined with a fill", linked=False)
@@ -278,7 +296,9 @@ def trades(package: Package) -> Part:
     delivered = package.fact(read_delivery)
     made, found = package.fact(rebuilding), package.fact(fill_prices)
     if made.fills is None:
-        return Part("trades", False, None, text="no trade log was delivered" if delivered.frame("trades") is None else "the log has no usable fill")
+        return Part(
+            "trades", False, None, text="no trade log was delivered" if delivered.frame("trades") is None else "the log has no usable fill"
+        )
     where = _place(package, "trades", "round_trips")
     if found is None or not package.fact(prices).present:
         return Part("trades", True, None, where, "no prices to join")
@@ -303,7 +323,9 @@ def metrics(package: Package) -> Part:
     if delivered.frame("equity") is None:
         return Part("metrics", True, None, where, "no equity to compare with")
     found = {m.metric: m for m in package.fact(equity_matches)}
-    asked = [found[name] for name in ("total_return", "annual_return", "max_drawdown") if name in found and found[name].recomputed is not None]
+    asked = [
+        found[name] for name in ("total_return", "annual_return", "max_drawdown") if name in found and found[name].recomputed is not None
+    ]
     wrong = [m for m in asked if not m.matches]
     named = tuple(f"{m.metric}: {m.reported:.6g} reported, {m.recomputed:.6g} from the equity" for m in wrong)
     has_return = any(m.metric != "max_drawdown" for m in asked)

@@ -48,7 +48,7 @@ class Curve:
             values = values[1:]  # the starting capital is the last value of its own period
         with np.errstate(divide="ignore", invalid="ignore"):
             returns = values[1:] / values[:-1] - 1.0
-        ends = pd.DatetimeIndex(last.index.to_timestamp(how="end"))[-len(returns):] if len(returns) else index[:0]
+        ends = pd.DatetimeIndex(last.index.to_timestamp(how="end"))[-len(returns) :] if len(returns) else index[:0]
         return Path(returns, ends, index[0], {"M": 12.0, "W": 52.0, "Y": 1.0}[rule])
 
 

@@ -83,7 +83,9 @@ def _agreement(
     package: Package, delivered: Delivered, trades: pd.DataFrame, decision: pd.DatetimeIndex, driven: NDArray[np.bool_]
 ) -> tuple[float | None, int, tuple[str, ...]]:
     """Deciding values of the log against the scores or ranks of the decision; those of controls against the close of the decision."""
-    values = pd.to_numeric(trades["decided_by"].astype("object").where(trades["decided_by"].notna(), np.nan), errors="coerce").to_numpy(dtype=float)
+    values = pd.to_numeric(trades["decided_by"].astype("object").where(trades["decided_by"].notna(), np.nan), errors="coerce").to_numpy(
+        dtype=float
+    )
     signals, panel = delivered.frame("signals"), package.fact(price_panel)
     choices: list[Floats] = []
     if signals is not None and not signals.empty:

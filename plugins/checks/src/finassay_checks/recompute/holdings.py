@@ -63,8 +63,12 @@ def delivered_holdings(package: Package) -> Holdings | None:
     return Holdings(days, columns, money, np.nan_to_num(shares), package.fact(delivered_cash), place)
 
 
-def _cells(values: pd.Series, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]", columns: "np.ndarray[tuple[int], np.dtype[np.int64]]",
-           shape: tuple[int, int]) -> Floats | None:
+def _cells(
+    values: pd.Series,
+    rows: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+    columns: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+    shape: tuple[int, int],
+) -> Floats | None:
     numbers = values.to_numpy(dtype=float)
     if not np.isfinite(numbers).any():
         return None

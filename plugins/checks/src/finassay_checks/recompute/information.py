@@ -12,7 +12,41 @@ from numpy.typing import NDArray
 
 from finassay_checks.recompute.panel import Floats, Ints, Panel, carried
 
-LOOKBACKS = (1, 2, 3, 5, 10, 20, 21, 30, 40, 42, 50, 60, 63, 84, 90, 100, 105, 120, 125, 126, 147, 150, 168, 180, 189, 200, 210, 231, 250, 251, 252, 260, 273)
+LOOKBACKS = (
+    1,
+    2,
+    3,
+    5,
+    10,
+    20,
+    21,
+    30,
+    40,
+    42,
+    50,
+    60,
+    63,
+    84,
+    90,
+    100,
+    105,
+    120,
+    125,
+    126,
+    147,
+    150,
+    168,
+    180,
+    189,
+    200,
+    210,
+    231,
+    250,
+    251,
+    252,
+    260,
+    273,
+)
 WINDOWS = (10, 20, 21, 30, 40, 42, 60, 63, 90, 100, 120, 126, 150, 180, 200, 250, 252)
 ENDS = (2, 1, 0, -1, -2, -3, -5, -10, -20, -21, -22, -42)
 """Sessions from the row's date to the last price used; positive looks ahead."""
@@ -71,7 +105,11 @@ def _information(name: str, signals: pd.DataFrame, panel: Panel) -> Information 
     best: tuple[float, int, str, int | str] | None = None
     for formula, end, candidate in _candidates(closes, panel.dates, sessions[picked]):
         share, rows = _agreement(score[picked], candidate)
-        if share >= AGREE and rows >= min(MIN_ROWS, int(np.isfinite(score[picked]).sum() * 0.5)) and (best is None or share > best[0] + 1e-12):
+        if (
+            share >= AGREE
+            and rows >= min(MIN_ROWS, int(np.isfinite(score[picked]).sum() * 0.5))
+            and (best is None or share > best[0] + 1e-12)
+        ):
             best = (share, rows, formula, end)
         if best is not None and best[0] >= 0.999:
             break

@@ -63,7 +63,11 @@ def lags(package: Package) -> Lags | None:
     decision = trades["signal_date"].to_numpy().astype("datetime64[ns]").copy()
     how[~np.isnat(decision)] = "row"
     fill = trades["fill_date"].to_numpy().astype("datetime64[ns]")
-    for way, found in (("join", _joined(delivered, trades)), ("same-date", _same_date(delivered, trades)), ("schedule", _scheduled(delivered, trades))):
+    for way, found in (
+        ("join", _joined(delivered, trades)),
+        ("same-date", _same_date(delivered, trades)),
+        ("schedule", _scheduled(delivered, trades)),
+    ):
         new = np.isnat(decision) & ~np.isnat(found)
         decision[new], how[new] = found[new], way
     sessions = _sessions(package, fill, decision)
@@ -150,8 +154,13 @@ def _scheduled(delivered: Delivered, trades: pd.DataFrame) -> "NDArray[np.dateti
 
 
 def _by_information(
-    lag: Floats, how: NDArray[np.object_], decision: "NDArray[np.datetime64]", fill: "NDArray[np.datetime64]", sessions: pd.DatetimeIndex,
-    found: tuple[Information, ...], controls: NDArray[np.bool_],
+    lag: Floats,
+    how: NDArray[np.object_],
+    decision: "NDArray[np.datetime64]",
+    fill: "NDArray[np.datetime64]",
+    sessions: pd.DatetimeIndex,
+    found: tuple[Information, ...],
+    controls: NDArray[np.bool_],
 ) -> Floats:
     """Lags from the last price that the recomputed scores of the decision need; the latest of several. Control fills follow other inputs."""
     if not found:
@@ -163,7 +172,9 @@ def _by_information(
         known = order >= 0
         last = np.where(known & (np.isnat(last) | (dates > last)), dates, last)
     usable = ~np.isnat(last) & ~controls
-    numbers: Ints = session_number(sessions, pd.DatetimeIndex(fill)) - session_number(sessions, pd.DatetimeIndex(np.where(usable, last, fill)))
+    numbers: Ints = session_number(sessions, pd.DatetimeIndex(fill)) - session_number(
+        sessions, pd.DatetimeIndex(np.where(usable, last, fill))
+    )
     out: Floats = np.where(usable, numbers.astype(float), lag)
     how[usable & (how == "same-date")] = "recomputed"
     return np.asarray(out)

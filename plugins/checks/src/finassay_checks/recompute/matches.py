@@ -138,7 +138,10 @@ def decide(figure: Figure, reported: float, own: float, others: list[Alternative
         if abs(reported - own) <= closeness(own, figure.precision) or not near or near[0].kind == "same":
             return evolve(base, matches=True)
         return evolve(base, matches=True, convention=_named(near[0]))
-    same = next((a for a in others if a.kind == "same" and abs(reported - a.value) <= max(tolerance(figure.metric, a.value), figure.precision)), None)
+    same = next(
+        (a for a in others if a.kind == "same" and abs(reported - a.value) <= max(tolerance(figure.metric, a.value), figure.precision)),
+        None,
+    )
     if same is not None:
         return evolve(base, recomputed=same.value, matches=True, convention=same.name)
     if near:
@@ -193,7 +196,10 @@ def _candidate_match(figure: Figure, candidates: list[Alternative], blank: Metri
     if fits(own) and abs(own.value - best.value) <= 1e-12 + 1e-6 * abs(own.value):
         best = own
     return evolve(
-        blank, recomputed=best.value, tolerance=tolerance(figure.metric, best.value), matches=True,
+        blank,
+        recomputed=best.value,
+        tolerance=tolerance(figure.metric, best.value),
+        matches=True,
         convention="" if best is own and figure.metric != "trades" else best.name,
     )
 

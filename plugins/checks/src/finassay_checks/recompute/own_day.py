@@ -62,6 +62,4 @@ def own_day(package: Package) -> OwnDay | None:
         with np.errstate(invalid="ignore"):
             hits[lag] = np.abs(own - given) <= allowed
     only = hits[-1] & ~hits[0] & ~hits[1]
-    return OwnDay(
-        float(hits[-1].mean()), float(max(hits[0].mean(), hits[1].mean())), len(at), tuple(str(d.date()) for d in at[only][:5])
-    )
+    return OwnDay(float(hits[-1].mean()), float(max(hits[0].mean(), hits[1].mean())), len(at), tuple(str(d.date()) for d in at[only][:5]))

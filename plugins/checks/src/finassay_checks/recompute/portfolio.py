@@ -261,8 +261,18 @@ def fills_of_round_trips(trips: pd.DataFrame) -> pd.DataFrame:
 def _side(trips: pd.DataFrame, day: str, shares: "pd.Series", price: str, fee: "pd.Series") -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "fill_date": trips[day], "signal_date": pd.NaT, "ticker": trips["ticker"], "shares": shares, "price": trips[price], "fee": fee,
-            "value": shares.abs() * trips[price], "reason": None, "id": None, "weight_before": np.nan, "target_weight": np.nan,
-            "decided_by": None, "row": trips["row"],
+            "fill_date": trips[day],
+            "signal_date": pd.NaT,
+            "ticker": trips["ticker"],
+            "shares": shares,
+            "price": trips[price],
+            "fee": fee,
+            "value": shares.abs() * trips[price],
+            "reason": None,
+            "id": None,
+            "weight_before": np.nan,
+            "target_weight": np.nan,
+            "decided_by": None,
+            "row": trips["row"],
         }
     )

@@ -151,12 +151,12 @@ def _from_fills(delivered: Delivered, fills: pd.DataFrame, source: str, panel: P
 def unpriced_note(book: Book) -> str:
     """Which holdings had no price of their own, and when first."""
     row, column = np.argwhere(book.unpriced)[0]
-    return f"{int(book.unpriced.sum())} holdings carried at their last traded value, first {book.tickers[column]} on {book.dates[row].date()}"
+    return (
+        f"{int(book.unpriced.sum())} holdings carried at their last traded value, first {book.tickers[column]} on {book.dates[row].date()}"
+    )
 
 
-def start_capital(
-    delivered: Delivered, bare: Book, fills: pd.DataFrame, curve: pd.Series | None
-) -> tuple[float, tuple[str, ...]]:
+def start_capital(delivered: Delivered, bare: Book, fills: pd.DataFrame, curve: pd.Series | None) -> tuple[float, tuple[str, ...]]:
     """Start capital and how it was found: what the text states if it fits the curve, else what the curve implies, else the money needed.
 
     `bare` is the book with a start capital of zero.

@@ -42,7 +42,9 @@ def edge(text: str) -> Edge | None:
     if kind == "month" and not text[0].isdigit():
         text = f"1 {text}"
     try:
-        stamp = pd.to_datetime(text.replace(".", "-") if re.fullmatch(r"[\d.]+", text) else text.replace(".", ""), dayfirst="-" not in text[:5])
+        stamp = pd.to_datetime(
+            text.replace(".", "-") if re.fullmatch(r"[\d.]+", text) else text.replace(".", ""), dayfirst="-" not in text[:5]
+        )
     except (ValueError, TypeError):
         return None
     return Edge(pd.Timestamp(stamp), kind)

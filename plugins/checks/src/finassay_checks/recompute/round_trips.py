@@ -106,7 +106,12 @@ class _Log:
     """Fills sorted by ticker and time, as arrays."""
 
     def __init__(
-        self, codes: NDArray[np.int64], dates: "NDArray[np.datetime64]", shares: Floats, price: Floats, fee: Floats,
+        self,
+        codes: NDArray[np.int64],
+        dates: "NDArray[np.datetime64]",
+        shares: Floats,
+        price: Floats,
+        fee: Floats,
         origin: NDArray[np.int64] | None = None,
     ) -> None:
         self.codes, self.dates, self.shares, self.price, self.fee = codes, dates, shares, price, fee
@@ -170,8 +175,10 @@ def win_rates(trips: RoundTrips) -> dict[str, float]:
     """Share of winners by unit; only closed positions count."""
     rates: dict[str, float] = {}
     for unit, values in (
-        ("closed positions, net", trips.spell_net), ("closed positions, gross", trips.spell_gross),
-        ("closing fills, net", trips.closing_net), ("closing fills, gross", trips.closing_gross),
+        ("closed positions, net", trips.spell_net),
+        ("closed positions, gross", trips.spell_gross),
+        ("closing fills, net", trips.closing_net),
+        ("closing fills, gross", trips.closing_gross),
     ):
         if len(values):
             rates[unit] = float(np.mean(values > 0))

@@ -47,7 +47,9 @@ def sizing(package: Package) -> Sizing | None:
         if fits[1] >= 0.95:
             return Sizing(False, 0.0, f"inverse volatility of {window} sessions up to the session before the fill")
         if fits[0] >= 0.95:
-            return Sizing(True, _effect(panel, dates, at_fill, earlier), f"inverse volatility of {window} sessions with the fill day's close")
+            return Sizing(
+                True, _effect(panel, dates, at_fill, earlier), f"inverse volatility of {window} sessions with the fill day's close"
+            )
     own_day = (found.decision == pd.DatetimeIndex(trades["fill_date"])) & np.isin(found.how, ("row", "same-date", "recomputed", "join"))
     if float(np.mean(own_day)) > 0.05:
         return Sizing(True, None, "unequal target weights dated on the day of the fill")

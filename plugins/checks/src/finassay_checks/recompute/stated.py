@@ -12,6 +12,7 @@ from finassay_checks.model import Delivered
 
 MAX_TEXT = 400_000
 """Characters of one document that are searched."""
+MAX_LINE = 4000
 
 
 @frozen
@@ -24,18 +25,36 @@ class Statement:
 
 
 def lines(delivered: Delivered) -> Iterator[tuple[str, str]]:
-    """(where, line) of the last report, the last message, and the specification as `key: value` lines."""
+    """(where, line) of the last report, the last message, and the specification as `key: value` lines. Wrapped lines of a paragraph are joined;
+    headings, list items and rows of tables stand alone."""
     documents = list(delivered.reports)
     if delivered.last_message is not None and all(d.where != delivered.last_message.where for d in documents):
         documents.append(delivered.last_message)
     for document in documents:
-        for line in document.text[:MAX_TEXT].splitlines():
-            if line.strip():
-                yield document.where, line.strip()[:2000]
+        for line in _joined(document.text[:MAX_TEXT]):
+            yield document.where, line[:MAX_LINE]
     for table in delivered.role_tables:
         if table.role in ("spec", "metrics") and table.table.current:
             for row in table.frame.head(500).itertuples(index=False):
-                yield table.table.where, ": ".join(str(cell) for cell in row if cell is not None and str(cell) != "nan")[:2000]
+                yield table.table.where, ": ".join(str(cell) for cell in row if cell is not None and str(cell) != "nan")[:MAX_LINE]
+
+
+_ALONE = re.compile(r"\s*(?:[|#>]|[-*+•]\s|\d{1,3}[.)]\s)")
+
+
+def _joined(text: str) -> Iterator[str]:
+    held: list[str] = []
+    for raw in text.splitlines():
+        line = raw.strip()
+        if held and (not line or _ALONE.match(raw)):
+            yield " ".join(held)
+            held = []
+        if line and line[0] in "|#":
+            yield line
+        elif line:
+            held.append(line)
+    if held:
+        yield " ".join(held)
 
 
 _CAPITAL = re.compile(
@@ -66,27 +85,27 @@ def start_capitals(delivered: Delivered) -> tuple[Statement, ...]:
     return tuple(found)
 
 
-_COST_WORDS = r"(?:costs?|fees?|commissions?|transaction|trading|slippage|spread|charged?|per side|per trade)"
-_BPS = r"(?P<bps>\d+(?:\.\d+)?)\s*(?:bps?\b|bp\b|basis[\s-]points?)"
-_PERCENT = r"(?P<percent>0?\.\d+|\d(?:\.\d+)?)\s*(?:%|percent)"
-_COST = re.compile(rf"{_COST_WORDS}.{{0,80}}?(?:{_BPS}|{_PERCENT})", re.IGNORECASE)
-_COST_BEFORE = re.compile(rf"(?:{_BPS}|{_PERCENT}).{{0,60}}?{_COST_WORDS}", re.IGNORECASE)
+_COST_WORDS = r"(?:costs?|fees?|commissions?|slippage|spread|charged?|per side|per trade|each way|one[- ]way|of (?:the )?(?:traded|notional|value traded))"
+_RATE = r"(?P<bps>\d+(?:\.\d+)?)\s*(?:bps?\b|basis[\s-]points?)|(?P<percent>0?\.\d+|[01](?:\.\d+)?)\s*(?:%|percent)"
+_BETWEEN = r"(?:(?!net of|after|before|gross|return|year|annual|\bp\.?a\.?\b|volatil|drawdown|sharpe|[%;]).){0,45}?"
+_COST = re.compile(rf"\b{_COST_WORDS}\b{_BETWEEN}(?<![\d.])(?:{_RATE})(?!\s*(?:a|per) (?:year|annum))", re.IGNORECASE)
+_COST_BEFORE = re.compile(rf"(?<![\d.])(?:{_RATE})(?!\s*(?:a|per) (?:year|annum)){_BETWEEN}\b{_COST_WORDS}\b", re.IGNORECASE)
 _ZERO_COST = re.compile(
-    r"\b(?:no|zero|without(?:\s+any)?|ignor(?:es?|ed|ing)|exclud(?:es?|ed|ing)|free of|gross of|before)\s+(?:all\s+|any\s+)?"
-    r"(?:transaction\s+|trading\s+)?(?:costs?|fees?|commissions?)\b|\bcosts?\s*(?::|=|are|is|of)\s*(?:none|zero|0(?:\.0+)?\b(?!\.?\d))|\bcost[- ]free\b",
+    r"\b(?:no|zero|without(?:\s+any)?|ignor(?:es?|ed|ing)|exclud(?:es?|ed|ing)|free of)\s+(?:all\s+|any\s+)?"
+    r"(?:transaction\s+|trading\s+)?(?:costs?|fees?|commissions?)\b|\bcosts?\**\s*(?:[:=|]|are|is|of)\s*(?:none|zero|0(?:\.0+)?\b(?!\.?\d))|\bcost[- ]free\b",
     re.IGNORECASE,
 )
 _COST_MENTION = re.compile(r"\b(?:transaction|trading)\s+costs?\b|\bcommissions?\b|\bfees?\b|\bcosts?\b|\bslippage\b", re.IGNORECASE)
 
 
 def cost_rates(delivered: Delivered) -> tuple[Statement, ...]:
-    """Rates of cost per traded value as fractions, in the order in which the text names them; above 5 % is no such rate."""
+    """Rates of cost per traded value as fractions, in the order in which the text names them; 2 % and more is no such rate."""
     found: list[Statement] = []
     for where, line in lines(delivered):
         for pattern in (_COST_BEFORE, _COST):
             for match in pattern.finditer(line):
                 value = float(match["bps"]) / 1e4 if match["bps"] else float(match["percent"]) / 1e2
-                if 0 <= value <= 0.05:
+                if 0 <= value < 0.02:
                     found.append(Statement(value, where, line))
     return tuple(found)
 
@@ -142,7 +161,10 @@ def same_session(delivered: Delivered) -> Statement | None:
 
 
 _STOP = (
-    re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|percent|per cent)[^.;\n]{0,40}?(trailing|stop|drawdown|from (?:its |the )?(?:peak|high|entry))", re.IGNORECASE),
+    re.compile(
+        r"(\d+(?:\.\d+)?)\s*(?:%|percent|per cent)[^.;\n]{0,40}?(trailing|stop|drawdown|from (?:its |the )?(?:peak|high|entry))",
+        re.IGNORECASE,
+    ),
     re.compile(r"(trailing|stop|drawdown)[^.;\n\d]{0,60}?(\d+(?:\.\d+)?)\s*(?:%|percent|per cent)", re.IGNORECASE),
 )
 
@@ -192,12 +214,33 @@ def _first(delivered: Delivered, pattern: "re.Pattern[str]", also: "re.Pattern[s
 
 
 _SCHEDULE = (
-    ("drift_band", re.compile(r"drift[- ]?band|\bdrift(?:s|ed)?\b.{0,40}(?:band|target|%)|off (?:its )?target by|away from (?:its )?target|tolerance band", re.I)),
-    ("on_event", re.compile(r"(?:day|session) after (?:an? |each |the |every )?(?:announcement|report|earnings)|event[- ]driven|on[_ ]event", re.I)),
-    ("weekly", re.compile(r"\bweekly\b|every week|each week|once a week|end of (?:the|each|every) week|week'?s (?:last|first|final)", re.I)),
-    ("monthly", re.compile(r"\bmonthly\b|every month|each month|once a month|month[- ]end|end of (?:the|each|every|a) month|start of (?:the|each|every) month"
-                           r"|(?:first|last) (?:trading )?(?:day|session|close) of (?:the|each|every|a) month", re.I)),
-    ("quarterly", re.compile(r"\bquarterly\b|every quarter|each quarter|once a quarter|quarter[- ]end|end of (?:the|each|every|a) quarter", re.I)),
+    (
+        "drift_band",
+        re.compile(
+            r"drift[- ]?band|\bdrift(?:s|ed)?\b.{0,40}(?:band|target|%)|off (?:its )?target by|away from (?:its )?target|tolerance band",
+            re.I,
+        ),
+    ),
+    (
+        "on_event",
+        re.compile(r"(?:day|session) after (?:an? |each |the |every )?(?:announcement|report|earnings)|event[- ]driven|on[_ ]event", re.I),
+    ),
+    (
+        "weekly",
+        re.compile(r"\bweekly\b|every week|each week|once a week|end of (?:the|each|every) week|week'?s (?:last|first|final)", re.I),
+    ),
+    (
+        "monthly",
+        re.compile(
+            r"\bmonthly\b|every month|each month|once a month|month[- ]end|end of (?:the|each|every|a) month|start of (?:the|each|every) month"
+            r"|(?:first|last) (?:trading )?(?:day|session|close) of (?:the|each|every|a) month",
+            re.I,
+        ),
+    ),
+    (
+        "quarterly",
+        re.compile(r"\bquarterly\b|every quarter|each quarter|once a quarter|quarter[- ]end|end of (?:the|each|every|a) quarter", re.I),
+    ),
 )
 _TRADES = re.compile(r"rebalanc|schedule|re-?rank|review|traded?\b|refresh|decid|form(?:ed|s)|frequency|re-?weight", re.I)
 _MARKED = re.compile(r"^\W*(?:rebalanc|schedule|execution|frequency|trading)", re.I)

@@ -7,7 +7,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 OUT = re.compile(r"off|out|cash|cut|stop|halt|bear|defens|flat|exit", re.IGNORECASE)
-IN = re.compile(r"on\b|_on|invest|regime|in_market|risk_on|long|bull|active|gate|timing|signal|above|exposure|scale|leverage", re.IGNORECASE)
+IN = re.compile(
+    r"on\b|_on|invest|regime|in_market|risk_on|long|bull|active|gate|timing|signal|above|exposure|scale|leverage", re.IGNORECASE
+)
 
 
 def exposure_by_date(states: pd.DataFrame | None, dates: pd.DatetimeIndex, row_sums: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -44,7 +46,9 @@ def state_series(states: pd.DataFrame | None) -> dict[str, pd.Series]:
 
 
 def _fractions(name: str, values: "pd.Series") -> NDArray[np.float64] | None:
-    numbers = pd.to_numeric(values.map({True: 1.0, False: 0.0, "True": 1.0, "False": 0.0}).fillna(values), errors="coerce").to_numpy(dtype=float)
+    numbers = pd.to_numeric(values.map({True: 1.0, False: 0.0, "True": 1.0, "False": 0.0}).fillna(values), errors="coerce").to_numpy(
+        dtype=float
+    )
     known = numbers[np.isfinite(numbers)]
     if not len(known) or known.min() < 0 or known.max() > 1:
         return None

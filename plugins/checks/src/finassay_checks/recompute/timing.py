@@ -61,23 +61,37 @@ def _by_fills(package: Package, delivered: Delivered, lag: Lags, found: Timing) 
     late = lag.late
     known = lag.sessions[np.isfinite(lag.sessions)]
     found.facts |= {
-        "fills": len(lag.sessions), "explicit": explicit, "inferred": inferred, "unknown": unknown, "not_after_signal": len(late),
-        "lag_min": float(known.min()) if len(known) else None, "lag_median": float(np.median(known)) if len(known) else None,
+        "fills": len(lag.sessions),
+        "explicit": explicit,
+        "inferred": inferred,
+        "unknown": unknown,
+        "not_after_signal": len(late),
+        "lag_min": float(known.min()) if len(known) else None,
+        "lag_median": float(np.median(known)) if len(known) else None,
         "information": [{"score": i.name, "formula": i.formula, "rows": i.rows} for i in lag.information],
     }
     for one in lag.information:
-        found.notes.append((f"score '{one.name}' computed again as {one.formula} on {one.rows} sampled values", _where(delivered, "signals")))
+        found.notes.append(
+            (f"score '{one.name}' computed again as {one.formula} on {one.rows} sampled values", _where(delivered, "signals"))
+        )
     if len(late):
         named = [f"row {trades['row'].iloc[i]}: {trades['ticker'].iloc[i]} filled {_day(trades['fill_date'].iloc[i])}" for i in late[:8]]
-        found.rows.append((
-            "filled no later than what decided it", where, named, f"{len(late)} of {len(lag.sessions)} fills with a lag of 0 or less",
-            "every fill on a later session than its signal",
-        ))
+        found.rows.append(
+            (
+                "filled no later than what decided it",
+                where,
+                named,
+                f"{len(late)} of {len(lag.sessions)} fills with a lag of 0 or less",
+                "every fill on a later session than its signal",
+            )
+        )
         found.level, found.reason = 1, f"{len(late)} fills are not later than the last price that decided them."
         return
     if unknown > UNKNOWN_AT_MOST:
         named = [f"row {trades['row'].iloc[i]}" for i in np.flatnonzero(lag.how == "none")[:8]]
-        found.rows.append(("no date and no disclosed rule says when it was decided", where, named, f"{unknown:.0%} of fills", "at most 5 %"))
+        found.rows.append(
+            ("no date and no disclosed rule says when it was decided", where, named, f"{unknown:.0%} of fills", "at most 5 %")
+        )
         found.level, found.reason = 1, f"For {unknown:.0%} of fills neither a date nor a disclosed rule says when the decision was known."
         return
     if lag.rule:
@@ -90,11 +104,21 @@ def _by_fills(package: Package, delivered: Delivered, lag: Lags, found: Timing) 
         found.level, found.reason = 2, f"{inferred:.0%} of decision dates are inferred, {explicit:.0%} explicit."
     elif explicit < 1.0 or inside < 0.99 or dated < 1.0:
         found.level = 3
-        found.reason = f"{explicit:.0%} of fills have an explicit signal date before the fill; {inside:.1%} of fill prices lie within their day."
+        found.reason = (
+            f"{explicit:.0%} of fills have an explicit signal date before the fill; {inside:.1%} of fill prices lie within their day."
+        )
     else:
         found.level, found.reason = 4, "Every fill has an explicit signal date on an earlier session, and fill prices lie within their day."
     if prices is not None and inside < 0.99:
-        found.rows.append(("fill price outside the day's range, or more than 1 % from the close", where, list(prices.named()), f"{inside:.1%} inside", "99 %"))
+        found.rows.append(
+            (
+                "fill price outside the day's range, or more than 1 % from the close",
+                where,
+                list(prices.named()),
+                f"{inside:.1%} inside",
+                "99 %",
+            )
+        )
 
 
 def _day(stamp: object) -> str:
@@ -107,10 +131,15 @@ def _faults_of_all(package: Package, found: Timing) -> None:
     own = package.fact(own_day)
     if own is not None and own.at_fault:
         found.facts["own_day"] = {"same": own.same, "later": own.later, "days": own.days}
-        found.rows.append((
-            "the delivered return is weight × return of the same day", _where(delivered, "weights"), list(own.first),
-            f"w[t]·r[t] reproduces {own.same:.0%} of days with a change, w[t-1]·r[t] {own.later:.0%}", "a weight earns from the session after",
-        ))
+        found.rows.append(
+            (
+                "the delivered return is weight × return of the same day",
+                _where(delivered, "weights"),
+                list(own.first),
+                f"w[t]·r[t] reproduces {own.same:.0%} of days with a change, w[t-1]·r[t] {own.later:.0%}",
+                "a weight earns from the session after",
+            )
+        )
         _lower(found, 1, "The weights earn the return of the day whose close they use.")
     early = package.fact(announcements)
     if early is not None and early.early:
@@ -149,9 +178,13 @@ def _price_levels(delivered: Delivered) -> bool:
 
 
 _LAGGED = re.compile(
-    r"(?:weight|signal|position|target|hold|alloc)\w*(?:\[[^\]]*\])?\s*\.\s*shift\(\s*(?:periods\s*=\s*)?[1-9]|\.shift\(\s*1\s*\)\s*\*\s*\w*ret", re.I
+    r"(?:weight|signal|position|target|hold|alloc)\w*(?:\[[^\]]*\])?\s*\.\s*shift\(\s*(?:periods\s*=\s*)?[1-9]|\.shift\(\s*1\s*\)\s*\*\s*\w*ret",
+    re.I,
 )
-_EARNED = re.compile(r"(?:weight|signal|position|target|hold|alloc)\w*\s*\*\s*\w*(?:ret|pct_change)|(?:ret\w*|pct_change\(\))\s*\*\s*(?:weight|signal|position|target|hold)", re.I)
+_EARNED = re.compile(
+    r"(?:weight|signal|position|target|hold|alloc)\w*\s*\*\s*\w*(?:ret|pct_change)|(?:ret\w*|pct_change\(\))\s*\*\s*(?:weight|signal|position|target|hold)",
+    re.I,
+)
 
 
 def _by_code(delivered: Delivered, found: Timing) -> None:
@@ -163,7 +196,10 @@ def _by_code(delivered: Delivered, found: Timing) -> None:
             return
     for document in delivered.code:
         if match := _EARNED.search(document.text[:400_000]):
-            found.level, found.reason = 1, "No trade or weight log; the delivered code multiplies signals with the returns of their own day."
+            found.level, found.reason = (
+                1,
+                "No trade or weight log; the delivered code multiplies signals with the returns of their own day.",
+            )
             found.notes.append((match[0], document.where))
             return
     found.reason = "Neither a trade log nor weights nor code with a lag was delivered."

@@ -1,0 +1,163 @@
+"""Fact behind 3.6: delivered code run again in a clean copy, and what came of it."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from attrs import Factory, frozen
+
+from finassay.api.conversation import Conversation, Message
+from finassay.api.delivery import CodeRunner, DeliveredFile, Delivery, Package, RunResult
+from finassay_checks.delivered import read_delivery
+from finassay_checks.model import Delivered, Figure, MetricMatch
+from finassay_checks.recompute.conventions import Curve, own_value
+from finassay_checks.recompute.matches import CURVE, first_figures, tolerance
+from finassay_checks.recompute.rebuilt import delivered_curve
+
+SECONDS = 300.0
+MOST_SCRIPTS = 5
+TAIL = 400
+
+
+@frozen
+class Rerun:
+    """One script's run. `level` is that of 3.6."""
+
+    script: str
+    level: int
+    text: str
+    exit_code: int | None = None
+    output: str = ""
+    matches: tuple[MetricMatch, ...] = ()
+
+
+@frozen
+class _PathBlobs:
+    """Files that a run wrote, as blobs under names of their own."""
+
+    paths: Mapping[str, Path] = Factory(dict)
+
+    def path(self, sha256: str) -> Path:
+        return self.paths[sha256]
+
+
+def scripts(delivered: Delivered) -> tuple[str, ...]:
+    """At most five current Python scripts: those that the report names first, then run*, main*, make*, backtest*, then others."""
+    found = [d.where for d in delivered.code if d.current and d.where.endswith(".py")]
+    told = "\n".join(d.text for d in (*delivered.reports, *delivered.messages[-1:]))[:800_000]
+
+    def order(path: str) -> tuple[int, int, str]:
+        name = path.rsplit("/", 1)[-1]
+        at = told.find(name)
+        kind = next((i for i, prefix in enumerate(("run", "main", "make", "backtest")) if name.lower().startswith(prefix)), 4)
+        return (0 if at >= 0 else 1, at if at >= 0 and kind == 4 else kind, path)
+
+    return tuple(sorted(found, key=order)[:MOST_SCRIPTS])
+
+
+def rerun(package: Package) -> tuple[Rerun, ...]:
+    """Runs in order, until one matches the report; empty if there is no runner or no script. Reports and tables of metrics stay out of the copy, so
+    that nothing can be copied from them; the equity table too, unless a script cannot do without it."""
+    delivered = package.fact(read_delivery)
+    if package.runner is None:
+        return ()
+    results: list[Rerun] = []
+    for script in scripts(delivered):
+        best: Rerun | None = None
+        for hidden in (("metrics", "equity"), ("metrics",)):
+            one = _run(package, package.runner, delivered, script, hidden)
+            best = one if best is None or one.level > best.level else best
+            if best.level >= 3:
+                break
+        assert best is not None
+        results.append(best)
+        if best.level == 4:
+            break
+    return tuple(results)
+
+
+def _files(package: Package, delivered: Delivered, hidden: tuple[str, ...]) -> dict[str, Path]:
+    """Paths of the copy: the whole tree but the reports and the files that hold only tables of the hidden roles."""
+    roles: dict[str, set[str]] = {}
+    for table in delivered.role_tables:
+        roles.setdefault(table.table.path, set()).add(table.role)
+    reports = {d.where for d in delivered.reports}
+    return {
+        file.path: package.path(file)
+        for file in package.tree.files
+        if file.path not in reports and not (file.path in roles and roles[file.path] <= set(hidden))
+    }
+
+
+def _run(package: Package, runner: CodeRunner, delivered: Delivered, script: str, hidden: tuple[str, ...]) -> Rerun:
+    result = runner.run(_files(package, delivered, hidden), ("{python}", script), seconds=SECONDS)
+    tail = (result.stderr or result.stdout)[-TAIL:]
+    if result.exit_code is None:
+        return Rerun(script, 2, f"stopped after {SECONDS:.0f} s", None, tail)
+    if result.exit_code != 0:
+        started = not re.search(r"(?:Syntax|Indentation|ModuleNotFound|Import)Error|can't open file", result.stderr)
+        return Rerun(script, 2 if started else 1, "fails" if started else "does not start", result.exit_code, tail)
+    figures, curve = _yield(package, result)
+    if not figures and curve is None:
+        return Rerun(script, 2, "ends well but yields neither metrics nor equity", 0, tail)
+    matches = _compare(first_figures(delivered.figures), figures, curve)
+    right = matches and all(m.matches for m in matches) and any(m.metric in ("total_return", "annual_return") for m in matches)
+    text = f"ends well; {sum(m.matches for m in matches)} of {len(matches)} of its metrics match the report"
+    return Rerun(script, 4 if right else 3, text, 0, result.stdout[-TAIL:], matches)
+
+
+def _yield(package: Package, result: RunResult) -> tuple[tuple[Figure, ...], Curve | None]:
+    """Figures that a run printed or wrote, and the equity it wrote, read like a delivery."""
+    blobs = _PathBlobs({f"{index:064x}": path for index, path in enumerate(result.written.values())})
+    files = tuple(
+        DeliveredFile(name, f"{index:064x}", path.stat().st_size)
+        for index, (name, path) in enumerate(result.written.items())
+        if not name.endswith(".py")
+    )
+    printed = Message("a1", 1, "agent", f"## Results\n\n{_spaced(result.stdout)}")
+    made = Package(task=package.task, conversation=Conversation((printed,)), deliveries=(Delivery(1, files),), blobs=blobs)
+    read = made.fact(read_delivery)
+    curve = delivered_curve(read)
+    return (*read.figures, *_lines_of(result.stdout)), Curve.of(curve) if curve is not None else None
+
+
+def _spaced(text: str) -> str:
+    """Each printed line a paragraph of its own."""
+    return "\n\n".join(line for line in text.splitlines()[:2000] if line.strip())
+
+
+def _lines_of(text: str) -> tuple[Figure, ...]:
+    """Figures in lines such as `sharpe: 0.81` or `sharpe 0.81`, which are no sentences."""
+    from finassay_checks.figures.values import in_unit, printed
+    from finassay_checks.roles.metric_names import metric_of
+
+    found = []
+    for line in text.splitlines()[:2000]:
+        match = re.match(
+            r"\s*[\"']?([A-Za-z][\w %/()-]{1,60}?)[\"']?\s*[:=,|\t ]\s*\$?([-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?\s*%?)\s*,?\s*$", line
+        )
+        metric = metric_of(match[1].strip()) if match else None
+        number = printed(match[2]) if match else None
+        scaled = in_unit(metric, number, match[1]) if match and metric is not None and number is not None else None
+        if metric is not None and scaled is not None:
+            found.append(Figure(metric, scaled.value, scaled.precision, "stdout", line.strip()[:200]))
+    return tuple(found)
+
+
+def _compare(reported: tuple[Figure, ...], figures: tuple[Figure, ...], curve: Curve | None) -> tuple[MetricMatch, ...]:
+    """Each reported figure that the run yields, beside the run's: its own figure, else what follows from its equity."""
+    own: dict[str, list[float]] = {}
+    for figure in figures:
+        own.setdefault(figure.metric, []).append(figure.value)
+    matches = []
+    for figure in reported:
+        values = own.get(figure.metric, [])
+        if not values and curve is not None and figure.metric in CURVE:
+            implied = own_value(figure.metric, curve.path)
+            values = [implied] if np.isfinite(implied) else []
+        if values:
+            best = min(values, key=lambda v: abs(v - figure.value))
+            limit = max(tolerance(figure.metric, best), figure.precision)
+            matches.append(MetricMatch(figure.metric, figure.value, best, limit, abs(best - figure.value) <= limit, where=figure.where))
+    return tuple(matches)

@@ -1,0 +1,223 @@
+"""Fact behind 2.8b: stated statistics of the signal, and which of them recompute."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from attrs import frozen
+
+from finassay.api.delivery import Package
+from finassay_checks.delivered import read_delivery
+from finassay_checks.model import Delivered
+from finassay_checks.recompute import stated
+from finassay_checks.recompute.costs import table_lines
+from finassay_checks.recompute.panel import Floats, Panel, carried
+from finassay_checks.recompute.rebuilt import price_panel
+
+WITHIN = 0.02
+HORIZONS = (1, 5, 10, 20, 21, 42, 63, 126)
+QUANTILES = (3, 4, 5, 10)
+
+
+@frozen
+class Statistic:
+    """A stated statistic of the signal; `own` is the nearest own value, None if it cannot be recomputed."""
+
+    kind: str
+    value: float
+    where: str
+    text: str
+    own: float | None
+    recomputes: bool
+
+
+@frozen
+class SignalStatistics:
+    signals: str
+    """Where signals come from: a delivered table, or `derived again`; empty if there are none."""
+    stated: tuple[Statistic, ...]
+    """One a kind."""
+    by_period: tuple[stated.Statement, ...]
+    """Lines in which a statistic stands for a sub-period."""
+
+
+_NUMBER = r"(?P<number>[-+−]?\d*\.?\d+)\s*(?P<percent>%)?"
+_KINDS = (
+    ("rank IC", re.compile(rf"(?:rank[ -]?ic|spearman|rank information coefficient)\b[^\d\n%-]{{0,50}}?{_NUMBER}", re.I)),
+    ("IC", re.compile(rf"(?<!rank )(?<!rank-)(?:\bic\b|information coefficient)[^\d\n%-]{{0,50}}?{_NUMBER}", re.I)),
+    (
+        "quantile spread",
+        re.compile(
+            rf"(?:(?:quintile|quartile|tercile|decile|top[- ]minus[- ]bottom|long[- ]short|top[- ]bottom)[\w ,-]{{0,30}}(?:spread|return|difference)?|\bspread\b)[^\d\n%-]{{0,40}}?{_NUMBER}",
+            re.I,
+        ),
+    ),
+    ("forward return", re.compile(rf"(?:forward|next[- ](?:month|week|quarter|period))[ -]returns?[^\d\n%-]{{0,50}}?{_NUMBER}", re.I)),
+    ("hit rate", re.compile(rf"hit[ -]?rate[^\d\n%-]{{0,50}}?{_NUMBER}", re.I)),
+    ("autocorrelation", re.compile(rf"(?:auto-?correlation|rank stability|signal persistence)[^\d\n%-]{{0,50}}?{_NUMBER}", re.I)),
+    ("coverage", re.compile(rf"(?:signal |score )?coverage[^\d\n%-]{{0,50}}?{_NUMBER}", re.I)),
+)
+_SIGNAL = re.compile(
+    r"\bic\b|information coefficient|signal|score|rank|factor|quantile|quintile|quartile|decile|tercile|autocorr|forward", re.I
+)
+_PERIOD = re.compile(r"\b(?:19|20)\d{2}\b|first half|second half|sub-?period|early|late(?:r)? (?:part|half|years)", re.I)
+
+
+def signal_statistics(package: Package) -> SignalStatistics:
+    delivered, panel = package.fact(read_delivery), package.fact(price_panel)
+    scores = _scores(package, delivered, panel)
+    source = "" if scores is None else scores[0]
+    own = _own(scores[1], panel) if scores is not None and panel is not None else {}
+    found: dict[str, Statistic] = {}
+    periods: list[stated.Statement] = []
+    for kind, value, where, text in _stated(delivered):
+        if _PERIOD.search(text) and len(set(re.findall(r"\b(?:19|20)\d{2}\b|first half|second half|early|later?", text.lower()))) >= 1:
+            periods.append(stated.Statement(value, where, text))
+        candidates = own.get(kind, [])
+        best = min(candidates, key=lambda v: abs(v - value)) if candidates else None
+        statistic = Statistic(kind, value, where, text, best, best is not None and abs(best - value) <= WITHIN)
+        if kind not in found or (statistic.recomputes and not found[kind].recomputes):
+            found[kind] = statistic
+    return SignalStatistics(source, tuple(found.values()), tuple(periods[:20]))
+
+
+def _stated(delivered: Delivered) -> Iterator[tuple[str, float, str, str]]:
+    """(kind, value as a fraction or coefficient, where, line)."""
+    for where, line in table_lines(delivered):
+        if not _SIGNAL.search(line):
+            continue
+        for kind, pattern in _KINDS:
+            if kind == "quantile spread" and "bid" in line.lower():
+                continue
+            for match in pattern.finditer(line):
+                value = float(match["number"].replace("−", "-"))
+                value = value / 100 if match["percent"] else value
+                if kind in ("hit rate", "coverage") and value > 1:
+                    value /= 100
+                if abs(value) <= 1.0 + 1e-9:
+                    yield kind, value, where, line
+
+
+def _scores(package: Package, delivered: Delivered, panel: Panel | None) -> tuple[str, dict[str, pd.DataFrame]] | None:
+    """Scores as date × ticker by name: of the signals table, else of the ranking that the test of 2.1 derives again."""
+    frame = delivered.frame("signals")
+    if frame is not None and not frame.empty:
+        known = frame[frame["date"].notna() & frame["ticker"].notna()]
+        value = known["score"].where(known["score"].notna(), -known["rank"])
+        known = known.assign(value=value).dropna(subset=["value"])
+        tables = {}
+        for name, rows in list(known.groupby(known["name"].fillna(""), sort=False))[:6]:
+            rows = rows.drop_duplicates(["date", "ticker"], keep="last")
+            tables[str(name)] = rows.pivot(index="date", columns="ticker", values="value")
+        choice = delivered.choices["signals"].chosen
+        return (choice.table.where if choice is not None else "", tables) if tables else None
+    return _derived(package) if panel is not None else None
+
+
+def _derived(package: Package) -> tuple[str, dict[str, pd.DataFrame]] | None:
+    from finassay.api.strategy import Stance
+    from finassay_checks.fidelity.observe import observations
+
+    if not any(o.test == "factor" for o in package.observables.values()) or package.fact(read_delivery).frame("trades") is None:
+        return None
+    shown = package.fact(observations)
+    if not all(shown.show(o).stance is Stance.SUPPORTS for o in package.observables.values() if o.test == "factor"):
+        return None
+    for _, table in shown.chosen.composites(shown.chosen.factors, shown.chosen.method):
+        agreement = shown.chosen.agreement(table)
+        fills = shown.chosen.ledger.rebalance_fills
+        if agreement is not None and agreement.share >= 0.95 and fills is not None:
+            dates = pd.DatetimeIndex(fills["decision"].unique()).sort_values()
+            return "derived again", {"": table.reindex(table.index.intersection(dates))}
+    return None
+
+
+def _own(scores: dict[str, pd.DataFrame], panel: Panel | None) -> dict[str, list[float]]:
+    """Own values of every kind over usual horizons and quantiles, for either sign of the score."""
+    found: dict[str, list[float]] = {}
+    if panel is None:
+        return found
+    closes = carried(panel.close)
+    for table in scores.values():
+        columns = panel.tickers.get_indexer(table.columns)
+        if (columns < 0).all():
+            continue
+        score = table.to_numpy(dtype=float)[:, columns >= 0]
+        rows = np.asarray(panel.dates.searchsorted(pd.DatetimeIndex(table.index), side="right"), dtype=np.int64) - 1
+        price = closes[:, columns[columns >= 0]]
+        for forward in _forwards(price, rows):
+            _add_forward(found, score, forward)
+        for values, kind in ((_rank_changes(score), "autocorrelation"), ([float(np.isfinite(score).mean())], "coverage")):
+            found.setdefault(kind, []).extend(values)
+    return {kind: [v for v in values if np.isfinite(v)] for kind, values in found.items()}
+
+
+def _forwards(price: Floats, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Iterator[Floats]:
+    """Returns from each decision to the next, from the session after it, and over usual horizons; NaN where the data end."""
+
+    def between(first: "np.ndarray[tuple[int], np.dtype[np.int64]]", last: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Floats:
+        ok = (first >= 0) & (last < len(price))
+        out = np.full((len(first), price.shape[1]), np.nan)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            out[ok] = price[last[ok]] / price[first[ok]] - 1.0
+        return out
+
+    following = np.append(rows[1:], len(price))
+    yield between(rows, following)
+    yield between(rows + 1, following + 1)
+    for horizon in HORIZONS:
+        yield between(rows, rows + horizon)
+        yield between(rows + 1, rows + 1 + horizon)
+
+
+def _correlations(x: Floats, y: Floats) -> Floats:
+    """Correlation of two cross-sections on each date with at least three common names; NaN elsewhere."""
+    both = np.isfinite(x) & np.isfinite(y)
+    n = both.sum(axis=1)
+    x, y = np.where(both, x, 0.0), np.where(both, y, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        dx = np.where(both, x - (x.sum(axis=1) / n)[:, None], 0.0)
+        dy = np.where(both, y - (y.sum(axis=1) / n)[:, None], 0.0)
+        out = (dx * dy).sum(axis=1) / np.sqrt((dx**2).sum(axis=1) * (dy**2).sum(axis=1))
+    return np.where(n >= 3, out, np.nan)
+
+
+def _ranks(values: Floats) -> Floats:
+    return np.asarray(pd.DataFrame(values).rank(axis=1).to_numpy(dtype=float))
+
+
+def _add_forward(found: dict[str, list[float]], score: Floats, forward: Floats) -> None:
+    both = np.where(np.isfinite(score) & np.isfinite(forward), score, np.nan)
+    linear, ranked = _correlations(both, forward), _correlations(_ranks(both), _ranks(np.where(np.isfinite(both), forward, np.nan)))
+    for kind, values in (("IC", linear), ("rank IC", ranked)):
+        if np.isfinite(values).any():
+            mean = float(np.nanmean(values))
+            found.setdefault(kind, []).extend((mean, -mean))
+            share = float(np.mean(values[np.isfinite(values)] > 0))
+            found.setdefault("hit rate", []).extend((share, 1 - share))
+    percent = np.asarray(pd.DataFrame(both).rank(axis=1, pct=True).to_numpy(dtype=float))
+    for parts in QUANTILES:
+        top = np.where(percent > 1 - 1 / parts, forward, np.nan)
+        bottom = np.where(percent <= 1 / parts, forward, np.nan)
+        usable = np.isfinite(top).any(axis=1) & np.isfinite(bottom).any(axis=1)
+        if usable.any():
+            high, low = np.nanmean(top[usable], axis=1), np.nanmean(bottom[usable], axis=1)
+            spread = float(np.mean(high - low))
+            found.setdefault("quantile spread", []).extend((spread, -spread))
+            found.setdefault("forward return", []).extend((float(np.mean(high)), float(np.mean(low))))
+            found.setdefault("hit rate", []).extend(
+                (float(np.mean(high > low)), float(np.nanmean(np.where(np.isfinite(top), top > 0, np.nan))))
+            )
+
+
+def _rank_changes(score: Floats) -> list[float]:
+    """Mean correlation of each cross-section with the next, of values and of ranks."""
+    if len(score) < 3:
+        return []
+    found = []
+    for table in (score, _ranks(score)):
+        values = _correlations(table[:-1], table[1:])
+        if np.isfinite(values).any():
+            found.append(float(np.nanmean(values)))
+    return found
