@@ -45,9 +45,12 @@ new: install
 	$(BIN)/finassay new $(KIND) $(NAME) --out $(or $(OUT),.)
 
 # Pins everything that is installed for development, demo and bench; holds no index address.
-lock: $(VENV)/.installed
+lock:
+	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet uv; }
+	printf -- '-e ./%s\n' $(DISTRIBUTIONS:/=) > $(VENV)/workspace.in
 	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate --no-emit-index-url --python-version 3.11 \
-		--group dev --group bench $(foreach d,$(DISTRIBUTIONS),$(d:/=)/pyproject.toml) -o constraints.txt
+		--group dev --group bench $(VENV)/workspace.in -o $(VENV)/workspace.txt
+	grep -v '^-e ' $(VENV)/workspace.txt > constraints.txt
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
