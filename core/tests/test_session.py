@@ -17,7 +17,7 @@ from finassay.session.loop import Participants, Session, Store
 from finassay.testing.fakes import MemorySandbox, ScriptedAgent, ScriptedSimulator, met
 from finassay.testing.samples import sample_persona, sample_task
 
-REPORT = b"# Report\nSummary. The return was 8%, the Sharpe ratio 0.7, the drawdown 20%, in 120 trades.\nMethod. Results. Limitations.\n"
+REPORT = b"# Report\nSummary. The return was 8%, the Sharpe ratio 0.7, the drawdown 20%, in 120 trades, the first on 2015-02-02 at 31.20.\nMethod. Results. Limitations.\n"
 GOALS = ("backtest", "traceable-results", "report")
 CLOSE = Decision("close", met(GOALS, "REPORT.md"), "That settles it, thanks.")
 
@@ -58,7 +58,7 @@ def test_the_turn_limit(tmp_path):
     assert state(tmp_path).turn == 3
 
 
-@pytest.mark.parametrize(("reason", "expected"), [("stalled", "user_walked_away"), ("gave_up", "agent_gave_up"), ("refused", "agent_gave_up")])
+@pytest.mark.parametrize(("reason", "expected"), [("off_topic", "user_walked_away"), ("gave_up", "agent_gave_up"), ("refused", "agent_gave_up")])
 def test_a_block_ends_without_satisfaction(tmp_path, reason, expected):
     observations = tuple(Observation(goal, "missing") for goal in GOALS)
     block = Decision("block", observations, "I will stop here.", ("a1",), reason)
