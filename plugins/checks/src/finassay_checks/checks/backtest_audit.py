@@ -9,8 +9,8 @@ from finassay_checks.checks.backtest_base import ProgramCheck
 
 
 class VerifierAudit(ProgramCheck):
-    """Tickers, fill prices, shorts, cash, weights, equity, trade count, schedule, fees, period. A part that is not delivered is a fault of the
-    delivery; only a check that several tables leave open is nobody's verdict."""
+    """Tickers, fill prices, shorts, cash, weights, equity, trade count, schedule, fees, period. A part that is not delivered is a fault
+    of the delivery; only a check that several tables leave open is nobody's verdict."""
 
     description = "Verifier audit: ten checks of tickers, fills, cash, weights, equity, counts, schedule, fees and period."
     id = "3-7-verifier-audit"

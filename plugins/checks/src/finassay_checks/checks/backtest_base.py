@@ -67,7 +67,8 @@ _PROSE = (".md", ".markdown", ".txt", ".rst", ".html", ".htm", ".pdf", ".docx", 
 
 
 def told(text: str, where: str) -> Evidence:
-    """A sentence of the delivery: a quote if it stands in a message or a document, a note if it was put together from the cells of a table."""
+    """A sentence of the delivery: a quote if it stands in a message or a document, a note if it was put together from the cells of a
+    table."""
     message = where[:1] == "a" and where[1:].isdigit()
     verbatim = message or where.lower().endswith(_PROSE)
     return Evidence(EvidenceKind.QUOTE if verbatim else EvidenceKind.NOTE, text, where)

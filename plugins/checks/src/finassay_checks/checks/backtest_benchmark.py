@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 QUESTION = LabelQuestion(
     id="benchmark",
-    text="What does the last report, with the last message, say about a benchmark? Answer each case with yes or no, and quote the place for yes.",
+    text="What does the last report, with the last message, say about a benchmark? "
+    "Answer each case with yes or no, and quote the place for yes.",
     cases={
         "named": "A benchmark is named: an index, a fund, an equal-weight basket, buy and hold.",
         "claim": "The strategy is compared with it in words: better, worse, ahead, behind, in line.",
@@ -25,8 +26,8 @@ QUESTION = LabelQuestion(
 
 
 class BenchmarkComparison(ProgramCheck):
-    """A judge names the benchmark, the claims and whether it fits the universe; the program checks series, overlap and excess return, and scores by
-    the rule. What a judge did not answer is settled by what the program can read, except the fit."""
+    """A judge names the benchmark, the claims and whether it fits the universe; the program checks series, overlap and excess return, and
+    scores by the rule. What a judge did not answer is settled by what the program can read, except the fit."""
 
     description = "Benchmark comparison: named, in numbers, with a series on the same dates and an excess return that recomputes."
     id = "3-4-benchmark-comparison"

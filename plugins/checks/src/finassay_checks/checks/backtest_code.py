@@ -10,7 +10,8 @@ from finassay_checks.checks.backtest_base import ProgramCheck, note, value
 
 
 class CodeReproducibility(ProgramCheck):
-    """Delivered scripts in a writable copy of the tree, in a clean sandbox without network. Not asked where no code may be run: it is a bonus."""
+    """Delivered scripts in a writable copy of the tree, in a clean sandbox without network. Not asked where no code may be run: it is a
+    bonus."""
 
     description = "Code reproducibility: delivered scripts run again in a clean sandbox, their metrics compared with the report."
     id = "3-6-code-reproducibility"

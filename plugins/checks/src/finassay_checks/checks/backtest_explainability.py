@@ -1,11 +1,18 @@
 """2.12: can each fill be explained?"""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from finassay.api.delivery import Package
 from finassay.api.grading import Answer
 from finassay.api.verdict import Verdict
 from finassay_checks.checks.backtest_base import ProgramCheck, rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from finassay_checks.model import RoleTable
 
 LIMITS = (0.25, 0.75, 0.95)
 
@@ -31,7 +38,8 @@ class DecisionExplainability(ProgramCheck):
         reason = f"{found.share:.1%} of {len(found.credits)} fills are explained"
         if level == 4 and not agrees:
             level = 3
-            reason += f", but {'no deciding value could be compared' if found.agree is None else f'only {found.agree:.1%} of deciding values agree'}"
+            compared = "no deciding value could be compared" if found.agree is None else f"only {found.agree:.1%} of deciding values agree"
+            reason += f", but {compared}"
         evidence = [
             rows(f"fills {text}", where, [f"row {n}" for n in _numbers(trades, mask)], f"{mask.mean():.1%}", "100 %")
             for text, mask in (
@@ -49,7 +57,5 @@ class DecisionExplainability(ProgramCheck):
         return self.scored(level, reason + ".", evidence, facts)
 
 
-def _numbers(trades: object, mask: object) -> list[int]:
-    from finassay_checks.model import RoleTable
-
-    return [int(n) for n in trades.frame["row"][mask].head(8)] if isinstance(trades, RoleTable) else []
+def _numbers(trades: "RoleTable | None", mask: "NDArray[np.bool_]") -> list[int]:
+    return [int(n) for n in trades.frame["row"][mask].head(8)] if trades is not None else []

@@ -24,7 +24,7 @@ class IndependentRecomputation(ProgramCheck):
 
     def run(self, package: Package, answers: Mapping[str, Answer]) -> Verdict:
         from finassay_checks.delivered import read_delivery
-        from finassay_checks.recompute.metric_matches import conflicts, metric_matches
+        from finassay_checks.recompute.matches import conflicts, metric_matches
         from finassay_checks.recompute.rebuilt import rebuilding
 
         made = package.fact(rebuilding)
@@ -47,8 +47,8 @@ class IndependentRecomputation(ProgramCheck):
 
 
 def grade(matches: "tuple[MetricMatch, ...]") -> tuple[int, str]:
-    """The level and its reason. Metrics that are not compared (too few returns) leave the shares; one that could not be recomputed for want of
-    what it is made of is no match at level 4."""
+    """The level and its reason. Metrics that are not compared (too few returns) leave the shares; one that could not be recomputed for
+    want of what it is made of is no match at level 4."""
     if not matches:
         return 1, "The portfolio could be rebuilt, but no metric is reported."
     compared = [m for m in matches if m.recomputed is not None]

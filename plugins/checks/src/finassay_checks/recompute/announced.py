@@ -29,8 +29,8 @@ class Announcements:
 def announcements(package: Package) -> Announcements | None:
     """None where neither fundamentals nor events are delivered, or no use of them can be tied to a row.
 
-    A use is a score that equals a delivered fundamental of the ticker, an event that names its own fill, or, where no score shows the value,
-    a purchase of a ticker that has fundamentals but none announced by then.
+    A use is a score that equals a delivered fundamental of the ticker, an event that names its own fill, or, where no score shows the
+    value, a purchase of a ticker that has fundamentals but none announced by then.
     """
     delivered = package.fact(read_delivery)
     early: list[EarlyUse] = []
@@ -45,14 +45,18 @@ def announcements(package: Package) -> Announcements | None:
             uses, dated = len(tied), int(tied["announced"].notna().sum())
             rows = tied[tied["announced"] > tied["used"]]
             early += [
-                EarlyUse(str(r.ticker), pd.Timestamp(r.used), pd.Timestamp(r.announced), "fundamental") for r in rows.head(200).itertuples()
+                EarlyUse(str(ticker), used, announced, "fundamental")
+                for ticker, used, announced in zip(*(rows[name].head(200) for name in ("ticker", "used", "announced")), strict=True)
             ]
     events = delivered.frame("events")
     if events is not None and events["fill_date"].notna().any():
         rows = events[events["fill_date"].notna() & events["date"].notna()]
         uses, dated = uses + len(rows), dated + len(rows)
         late = rows[rows["date"] >= rows["fill_date"]]
-        early += [EarlyUse(str(r.ticker), pd.Timestamp(r.fill_date), pd.Timestamp(r.date), "event") for r in late.head(200).itertuples()]
+        early += [
+            EarlyUse(str(ticker), used, announced, "event")
+            for ticker, used, announced in zip(*(late[name].head(200) for name in ("ticker", "fill_date", "date")), strict=True)
+        ]
     return Announcements(uses, dated, tuple(early)) if uses else None
 
 

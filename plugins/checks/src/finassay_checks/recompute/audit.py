@@ -189,7 +189,7 @@ def weights_within_one(package: Package) -> Outcome:
     else:
         return _wanting(package, letter, title, "trades" if made.fills is None else "prices")
     over = sums[sums > 1.001]
-    named = tuple(f"{day.date()}: {total:.4f}" for day, total in over.head(8).items())
+    named = tuple(f"{str(day)[:10]}: {total:.4f}" for day, total in over.head(8).items())
     return Outcome(
         letter, title, "fail" if len(over) else "pass", f"largest {float(sums.max()):.4f} of {len(sums)} dates", "1.001", where, named
     )

@@ -36,8 +36,8 @@ class Compared:
 
 
 def cash_moves(made: Rebuilding, cash: pd.Series, equity: Floats) -> Compared | None:
-    """What is wrong with the moves of delivered cash, None if nothing: they are fills and logged fees within 0.05 % of equity a day on 99 % of
-    days, and what is left over them all is not the fees themselves."""
+    """What is wrong with the moves of delivered cash, None if nothing: they are fills and logged fees within 0.05 % of equity a day on 99
+    % of days, and what is left over them all is not the fees themselves."""
     if made.fills is None or len(cash) < 2 or made.book is None:
         return None
     scale = _scale(made, cash)
@@ -93,8 +93,8 @@ def wanted_schedule(package: Package) -> tuple[str, str]:
 def by_rule(package: Package, rule: str, blank: "Outcome") -> "Outcome":
     """Drift bands and event entries, by the tests of 2.5."""
     from finassay.api.strategy import Stance
-    from finassay_checks.fidelity.ledger import ledger
     from finassay_checks.fidelity.execution import drift_band_test, on_event_test
+    from finassay_checks.fidelity.ledger import ledger
 
     shown = (drift_band_test if rule == "drift_band" else on_event_test)(package.fact(ledger))
     text = shown.note if shown.share is None else f"{shown.share:.1%} of {shown.count}: {shown.note}"
@@ -151,7 +151,8 @@ def _by_rate(made: Rebuilding, total: float, traded: float, rates: list[stated.S
 
 
 _DRAG = re.compile(
-    r"(?:cost|fee|commission)s?[^.\n%]{0,60}?(\d+(?:\.\d+)?)\s*(%|percent|bps?\b|basis points)[^.\n]{0,20}?(?:a year|per year|p\.?a\.?|annually|yearly|per annum)",
+    r"(?:cost|fee|commission)s?[^.\n%]{0,60}?(\d+(?:\.\d+)?)\s*(%|percent|bps?\b|basis points)[^.\n]{0,20}?"
+    r"(?:a year|per year|p\.?a\.?|annually|yearly|per annum)",
     re.I,
 )
 
@@ -173,7 +174,8 @@ def _stated_drag(package: Package, delivered: Delivered) -> Compared | None:
 
 
 def costs_in_prices(made: Rebuilding, rates: list[float]) -> float | None:
-    """The rate by which buys lie above and sales below the close on 95 % of fills, None if costs are not in the fill prices at one of `rates`."""
+    """The rate by which buys lie above and sales below the close on 95 % of fills, None if costs are not in the fill prices at one of
+    `rates`."""
     if made.fills is None or made.panel is None or made.fills.empty:
         return None
     rows, columns = made.panel.date_codes(made.fills["date"]), made.panel.ticker_codes(made.fills["ticker"])

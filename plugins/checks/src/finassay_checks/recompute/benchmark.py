@@ -17,12 +17,14 @@ from finassay_checks.recompute.rebuilt import delivered_curve, rebuilding
 OVERLAP = 0.95
 WITHIN = 0.02
 NAME = re.compile(
-    r"\bbenchmark|\bS&P ?500\b|\bSPY\b|\bindex\b|\bbuy[- ]and[- ]hold\b|\bequal[- ]weight(?:ed)?\b(?=[^.\n]{0,40}\b(?:basket|universe|of|all|portfolio)\b)|\bRussell\b"
+    r"\bbenchmark|\bS&P ?500\b|\bSPY\b|\bindex\b|\bbuy[- ]and[- ]hold\b|\bRussell\b"
+    r"|\bequal[- ]weight(?:ed)?\b(?=[^.\n]{0,40}\b(?:basket|universe|of|all|portfolio)\b)"
     r"|\bNasdaq\b|\bMSCI\b|\bthe market\b|\ball (?:eight|ten|twenty|\d+) (?:names|stocks)",
     re.I,
 )
 _CLAIM = re.compile(
-    r"\b(?:out-?perform|under-?perform|beat|beats|beaten|ahead of|behind|better than|worse than|excess|lag(?:s|ged|ging)?\b|exceed|above the|below the|more than the"
+    r"\b(?:out-?perform|under-?perform|beat|beats|beaten|ahead of|behind|better than|worse than|excess|lag(?:s|ged|ging)?\b"
+    r"|exceed|above the|below the|more than the"
     r"|less than the|compared (?:with|to)|versus|vs\.?|against)",
     re.I,
 )
@@ -30,7 +32,8 @@ _CLAIM = re.compile(
 
 @frozen
 class Comparison:
-    """`overlap` is the share of the strategy's dates that a benchmark series has (0 without one); `coarser` that it has fewer dates a year."""
+    """`overlap` is the share of the strategy's dates that a benchmark series has (0 without one); `coarser` that it has fewer dates a
+    year."""
 
     named: tuple[stated.Statement, ...]
     claims: tuple[stated.Statement, ...]

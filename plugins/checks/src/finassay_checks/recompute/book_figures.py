@@ -121,7 +121,7 @@ def _win_rates(made: Rebuilding) -> list[Alternative]:
             found.append(Alternative("winning days of all days", float(np.mean(returns > 0)), "convention"))
             found.append(Alternative("winning days of days with a return", float(np.mean(active > 0)), "convention"))
             monthly = (1.0 + pd.Series(returns, index=made.rebuilt.equity.index[1:])).groupby(
-                made.rebuilt.equity.index[1:].to_period("M")
+                pd.DatetimeIndex(made.rebuilt.equity.index[1:]).to_period("M")
             ).prod() - 1.0
             found.append(Alternative("winning months", float(np.mean(monthly > 0)), "convention"))
     return found

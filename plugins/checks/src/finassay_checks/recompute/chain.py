@@ -1,4 +1,5 @@
-"""The chain of 3.8: universe, prices, signals, targets or positions, trades, equity, metrics; present, and each linked to what it rests on."""
+"""The chain of 3.8: universe, prices, signals, targets or positions, trades, equity, metrics; present, and each linked to what it rests
+on."""
 
 import re
 from collections.abc import Callable
@@ -97,8 +98,8 @@ def _members(frame: pd.DataFrame, fills: pd.DataFrame | None, traded: tuple[str,
     names = set(frame["ticker"].dropna().astype(str))
     dated = frame["start"].notna().any() or frame["end"].notna().any()
     if not dated or fills is None:
-        outside = tuple(t for t in traded if t not in names)
-        return 1.0 - len(outside) / max(len(traded), 1), outside[:8]
+        strangers = tuple(t for t in traded if t not in names)
+        return 1.0 - len(strangers) / max(len(traded), 1), strangers[:8]
     buys = fills[fills["shares"] > 0]
     buys = buys.assign(position=np.arange(len(buys)))
     spans = frame.assign(start=frame["start"].fillna(pd.Timestamp(1900, 1, 1)), end=frame["end"].fillna(pd.Timestamp(2200, 1, 1)))
@@ -126,15 +127,16 @@ def _list_in_text(delivered: Delivered, traded: tuple[str, ...]) -> Part | None:
 
 def _cross_section(package: Package, delivered: Delivered, traded: tuple[str, ...]) -> Part | None:
     """Signals of more names than were bought, or the columns of a wide table of weights or signals."""
-    for role in ("signals", "weights"):
-        frame = delivered.frame(role)  # type: ignore[arg-type]  # one of the roles by construction
+    roles: tuple[Role, ...] = ("signals", "weights")
+    for role in roles:
+        frame = delivered.frame(role)
         if frame is None or frame.empty:
             continue
         names = set(frame["ticker"].dropna().astype(str)) - {CASH}
         a_date = frame.groupby("date")["ticker"].nunique()
         whole = float(a_date.median()) >= 0.9 * len(names) and len(names) > 1
         if whole and len(set(traded) & names) >= LINKED * len(traded):
-            return Part("universe", True, True, _place(package, role), f"the {len(names)} names with a value on every date")  # type: ignore[arg-type]
+            return Part("universe", True, True, _place(package, role), f"the {len(names)} names with a value on every date")
     return None
 
 

@@ -16,8 +16,10 @@ from finassay_checks.recompute.states import state_series
 from finassay_checks.recompute.triggers import drawdown_triggers, sold_after, spells, stop_triggers
 
 _REASON = re.compile(
-    r"stop|trail|draw[- ]?down|take[- _]?profit|risk[- _]?off|risk[- _]?on|timing|regime|(?:market|index|breadth|trend|vol(?:atility)?)[- _](?:off|on|exit|filter|gate)"
-    r"|\bto[- _]cash|all[- _]cash|delist|acquir|merger|halt|end[- _]of[- _](?:data|back|sample|test|period)|liquidat|close[- _]?out|final[- _](?:exit|sale|close)"
+    r"stop|trail|draw[- ]?down|take[- _]?profit|risk[- _]?off|risk[- _]?on|timing|regime"
+    r"|(?:market|index|breadth|trend|vol(?:atility)?)[- _](?:off|on|exit|filter|gate)"
+    r"|\bto[- _]cash|all[- _]cash|delist|acquir|merger|halt|end[- _]of[- _](?:data|back|sample|test|period)"
+    r"|liquidat|close[- _]?out|final[- _](?:exit|sale|close)"
     r"|inception|initial|first[- _]purchase|re-?ent(?:ry|er)|circuit",
     re.IGNORECASE,
 )
@@ -85,7 +87,7 @@ def _by_reason(trades: pd.DataFrame, causes: NDArray[np.object_]) -> None:
 
 def _triggered(book: Book, fills: pd.DataFrame, threshold: stated.Threshold) -> NDArray[np.bool_]:
     if threshold.control == "drawdown_to_cash":
-        invested = (book.shares > FLAT).any(axis=1)
+        invested = _invested(book)
         hit = np.zeros(len(fills), dtype=bool)
         for restart in (False, True):
             due = drawdown_triggers(book.equity, invested, threshold.value, restart=restart)
@@ -101,13 +103,18 @@ def _rows(book: Book, fills: pd.DataFrame) -> NDArray[np.int64]:
     return np.asarray(book.dates.get_indexer(pd.DatetimeIndex(fills["date"])), dtype=np.int64)
 
 
+def _invested(book: Book) -> NDArray[np.bool_]:
+    """Whether anything is held after each close; shape (dates,)."""
+    return np.asarray((book.shares > FLAT).any(axis=1))
+
+
 def _flat_after(book: Book, fills: pd.DataFrame) -> NDArray[np.bool_]:
-    return np.asarray(~(book.shares > FLAT).any(axis=1)[_rows(book, fills)])
+    return np.asarray(~_invested(book)[_rows(book, fills)])
 
 
 def _re_entry(book: Book, fills: pd.DataFrame) -> NDArray[np.bool_]:
     """Purchases at the close that ends a spell in cash."""
-    invested = (book.shares > FLAT).any(axis=1)
+    invested = _invested(book)
     back = invested & ~np.append(True, invested[:-1])
     back[np.argmax(invested)] = False
     return np.asarray(back[_rows(book, fills)])

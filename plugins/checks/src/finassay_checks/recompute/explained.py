@@ -93,8 +93,8 @@ def _agreement(
         for column in ("score", "rank"):
             known = signals[signals[column].notna() & signals["date"].notna()]
             for _, rows in list(known.groupby(known["name"].fillna(""), sort=False))[:10]:
-                table = rows.drop_duplicates(["date", "ticker"], keep="last").set_index(["date", "ticker"])[column]
-                choices.append(np.where(driven, np.nan, table.reindex(keys).to_numpy(dtype=float)))
+                scores = rows.drop_duplicates(["date", "ticker"], keep="last").set_index(["date", "ticker"])[column]
+                choices.append(np.where(driven, np.nan, scores.reindex(keys).to_numpy(dtype=float)))
     if panel is not None:
         rows_ = np.asarray(panel.dates.searchsorted(decision, side="right"), dtype=np.int64) - 1
         close = panel.at(panel.close, np.where(decision.isna(), -1, rows_), panel.ticker_codes(trades["ticker"]))

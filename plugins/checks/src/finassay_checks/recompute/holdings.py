@@ -39,7 +39,8 @@ def delivered_cash(package: Package) -> "pd.Series | None":
 
 
 def delivered_holdings(package: Package) -> Holdings | None:
-    """Holdings of the positions table, valued at the close where only shares are delivered; None without one, or without prices for shares."""
+    """Holdings of the positions table, valued at the close where only shares are delivered; None without one, or without prices for
+    shares."""
     delivered = package.fact(read_delivery)
     frame = delivered.frame("positions")
     if frame is None:

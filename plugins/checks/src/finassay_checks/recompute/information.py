@@ -72,7 +72,8 @@ class Information:
 
 
 def information_of(signals: pd.DataFrame, panel: Panel) -> tuple[Information, ...]:
-    """For each named score of a canonical `signals` frame that usual price formulas reproduce: its information dates. The rest are left out."""
+    """For each named score of a canonical `signals` frame that usual price formulas reproduce: its information dates. The rest are left
+    out."""
     found = []
     names = signals["name"].astype("object").where(signals["name"].notna(), "")
     for name, rows in signals.groupby(names, sort=False):

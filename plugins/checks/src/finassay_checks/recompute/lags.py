@@ -51,9 +51,10 @@ class Lags:
 def lags(package: Package) -> Lags | None:
     """Lags of all fills; None without a trade log.
 
-    The decision date is the fill's own; else the one of the row that explains it, joined by fill date and ticker; else a signal or weight row of
-    the fill's own date; else the last decision date before the fill; else nothing, and a disclosed rule ('known at the close, traded at the next')
-    says at least that it was earlier. A score that can be computed again counts from the last price it needs, whatever its label.
+    The decision date is the fill's own; else the one of the row that explains it, joined by fill date and ticker; else a signal or weight
+    row of the fill's own date; else the last decision date before the fill; else nothing, and a disclosed rule ('known at the close,
+    traded at the next') says at least that it was earlier. A score that can be computed again counts from the last price it needs,
+    whatever its label.
     """
     delivered = package.fact(read_delivery)
     trades = delivered.frame("trades")
@@ -113,7 +114,7 @@ def _joined(delivered: Delivered, trades: pd.DataFrame) -> "NDArray[np.datetime6
     """Decision dates by (fill date, ticker), and by fill date alone, from signals that name when they are filled, and events."""
     found = _empty(trades)
     for role in ("signals", "weights", "events"):
-        frame = delivered.frame(role)  # type: ignore[arg-type]  # one of the roles by construction
+        frame = delivered.frame(role)
         if frame is None or "fill_date" not in frame or not frame["fill_date"].notna().any():
             continue
         rows = frame[frame["fill_date"].notna() & frame["date"].notna()]
@@ -141,7 +142,7 @@ def _same_date(delivered: Delivered, trades: pd.DataFrame) -> "NDArray[np.dateti
 def _scheduled(delivered: Delivered, trades: pd.DataFrame) -> "NDArray[np.datetime64]":
     """The last decision date before the fill: of signals, else of target weights (a row of the same date tells nothing)."""
     for role in ("signals", "weights"):
-        frame = delivered.frame(role)  # type: ignore[arg-type]  # one of the roles by construction
+        frame = delivered.frame(role)
         if frame is None or frame.empty:
             continue
         rows = frame if role == "signals" else frame[frame["kind"] == "target"]
@@ -162,10 +163,11 @@ def _by_information(
     found: tuple[Information, ...],
     controls: NDArray[np.bool_],
 ) -> Floats:
-    """Lags from the last price that the recomputed scores of the decision need; the latest of several. Control fills follow other inputs."""
+    """Lags from the last price that the recomputed scores of the decision need; the latest of several. Control fills follow other
+    inputs."""
     if not found:
         return lag
-    last: "NDArray[np.datetime64]" = np.full(len(lag), np.datetime64("NaT"), dtype="datetime64[ns]")
+    last: NDArray[np.datetime64] = np.full(len(lag), np.datetime64("NaT"), dtype="datetime64[ns]")
     for one in found:
         order = one.dates.get_indexer(pd.DatetimeIndex(decision))
         dates = one.last_price.to_numpy().astype("datetime64[ns]")[np.maximum(order, 0)]

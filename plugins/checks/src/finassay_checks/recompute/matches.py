@@ -35,7 +35,8 @@ def tolerance(metric: str, own: float) -> float:
 
 
 def metric_matches(package: Package) -> tuple[MetricMatch, ...]:
-    """One match a reported metric, the headline's first figure of each; `recomputed` is None where it cannot be recomputed or is not compared."""
+    """One match a reported metric, the headline's first figure of each; `recomputed` is None where it cannot be recomputed or is not
+    compared."""
     delivered = package.fact(read_delivery)
     made = package.fact(rebuilding)
     curves = _rebuilt_curves(made)
@@ -80,7 +81,8 @@ def _anchored(equity: pd.Series, capital: float) -> pd.Series:
     if abs(float(equity.iloc[0]) / capital - 1.0) < 1e-9:
         return equity
     start = pd.Series([capital], index=pd.DatetimeIndex([equity.index[0] - pd.offsets.BDay(1)]))
-    return pd.concat([start, equity])
+    anchored: pd.Series = pd.concat([start, equity])
+    return anchored
 
 
 def _match(figure: Figure, curves: tuple[Curve, ...], made: Rebuilding, delivered: Delivered) -> MetricMatch:
@@ -117,8 +119,7 @@ def _curve_match(figure: Figure, curves: list[Curve], delivered: Delivered, blan
     if not np.isfinite(own):
         return evolve(blank, convention="no such figure exists for this curve")
     others = [a for curve in curves for a in alternatives(figure.metric, curve)]
-    for curve in curves[1:]:
-        others.append(Alternative("flat days before the first fill counted", own_value(figure.metric, curve.path), "same"))
+    others += [Alternative("flat days before the first fill counted", own_value(figure.metric, c.path), "same") for c in curves[1:]]
     others = [_as_labelled(a, figure) for a in others]
     if figure.metric == "sharpe":
         others += _less_risk_free(own, curves[0], delivered)

@@ -77,7 +77,7 @@ def grid(panel: Panel, first: pd.Timestamp, last: pd.Timestamp, extra: pd.Dateti
     before = dates[dates < first]
     start = before[-1] if len(before) else first - pd.offsets.BDay(1)
     inside = dates[(dates >= first) & (dates <= last)]
-    return pd.DatetimeIndex([start]).append(inside)
+    return pd.DatetimeIndex(pd.DatetimeIndex([start]).append(inside))
 
 
 def rebuild_from_fills(
@@ -108,11 +108,11 @@ def rebuild_from_fills(
 
     factor = _split_factors(panel, dates, tickers)
     scaled = size if factor is None else size * factor[rows, columns]
-    shares = np.cumsum(np.bincount(cells, weights=scaled, minlength=shape[0] * shape[1]).reshape(shape), axis=0)
+    shares: Floats = np.cumsum(_summed(cells, scaled, shape[0] * shape[1]).reshape(shape), axis=0)
     if factor is not None:
         shares = shares / factor
     shares[np.abs(shares) < FLAT] = 0.0
-    flows = np.bincount(rows, weights=-(size * price) - fee, minlength=shape[0])
+    flows = _summed(rows, -(size * price) - fee, shape[0])
     if dividends:
         flows[1:] += (shares[:-1] * _implied_income(panel, dates, tickers)[1:]).sum(axis=1)
     return Book(
@@ -120,10 +120,15 @@ def rebuild_from_fills(
         tickers,
         shares,
         marks,
-        start_capital + np.cumsum(flows),
-        np.bincount(rows, weights=fee, minlength=shape[0]),
-        (np.abs(shares) > FLAT) & ~np.isfinite(close),
+        np.asarray(start_capital + np.cumsum(flows), dtype=float),
+        _summed(rows, fee, shape[0]),
+        np.asarray((np.abs(shares) > FLAT) & ~np.isfinite(close)),
     )
+
+
+def _summed(cells: NDArray[np.int64], values: Floats, length: int) -> Floats:
+    """Sum of the values in each cell; shape (length,)."""
+    return np.asarray(np.bincount(cells, weights=values, minlength=length), dtype=float)
 
 
 def _known(fills: pd.DataFrame, panel: Panel) -> bool:
@@ -190,8 +195,8 @@ def _implied_income(panel: Panel, dates: pd.DatetimeIndex, tickers: pd.Index) ->
 
 
 def weight_matrix(weights: pd.DataFrame, tickers: pd.Index) -> tuple[pd.DatetimeIndex, Floats]:
-    """Dates on which they take effect and (dates, tickers) weights of a canonical `weights` frame; NaN where a row has no entry. Cash is left
-    out. The fill date counts where it is delivered, else the row's own date."""
+    """Dates on which they take effect and (dates, tickers) weights of a canonical `weights` frame; NaN where a row has no entry. Cash is
+    left out. The fill date counts where it is delivered, else the row's own date."""
     day = "fill_date" if "fill_date" in weights and weights["fill_date"].notna().mean() > 0.95 else "date"
     frame = weights[(weights["ticker"] != CASH) & weights[day].notna() & weights["ticker"].notna()]
     rows, dates = pd.factorize(frame[day], sort=True)
@@ -216,7 +221,8 @@ def rebuild_from_weights(
     """The book of weights that take effect `lag` sessions after their row's date, at that close, shares held in between.
 
     `targets` has shape (len(dates), panel tickers); a weight that is NaN sells out (`zero`) or leaves the holding alone (`keep`). `rate` is
-    the cost per traded value; `prices`, of the shape of `targets`, replaces the close as price of the trade. Raises `ValueError` without rows.
+    the cost per traded value; `prices`, of the shape of `targets`, replaces the close as price of the trade. Raises `ValueError` without
+    rows.
     """
     if not len(dates):
         raise ValueError("no weights")

@@ -71,7 +71,8 @@ def delivered_curve(delivered: Delivered) -> pd.Series | None:
     if len(returns) < 2:
         return None
     start = pd.Series([1.0], index=pd.DatetimeIndex([returns.index[0] - pd.offsets.BDay(1)]))
-    return pd.concat([start, (1.0 + returns).cumprod()])
+    compounded: pd.Series = pd.concat([start, (1.0 + returns).cumprod()])
+    return compounded
 
 
 def rebuilding(package: Package) -> Rebuilding:

@@ -57,8 +57,8 @@ def scripts(delivered: Delivered) -> tuple[str, ...]:
 
 
 def rerun(package: Package) -> tuple[Rerun, ...]:
-    """Runs in order, until one matches the report; empty if there is no runner or no script. Reports and tables of metrics stay out of the copy, so
-    that nothing can be copied from them; the equity table too, unless a script cannot do without it."""
+    """Runs in order, until one matches the report; empty if there is no runner or no script. Reports and tables of metrics stay out of
+    the copy, so that nothing can be copied from them; the equity table too, unless a script cannot do without it."""
     delivered = package.fact(read_delivery)
     if package.runner is None:
         return ()

@@ -45,7 +45,7 @@ def schedule(package: Package) -> Schedule | None:
     dates = pd.DatetimeIndex(counts.index)
     if len(dates) < 2:
         return None
-    fills = counts.to_numpy(dtype=np.int64)
+    fills = np.asarray(counts, dtype=np.int64)
     shares = {frequency: schedule_share(dates, fills, frequency) for frequency in FREQUENCIES}
     best = max(FREQUENCIES, key=lambda frequency: shares[frequency])
     return Schedule(shares, best if shares[best] >= KEPT else None, int(fills.sum()), tuple(dates), by)

@@ -10,10 +10,10 @@ from attrs import frozen
 from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
 from finassay_checks.model import Delivered
-from finassay_checks.recompute import stated
 from finassay_checks.recompute.costs import table_lines
 from finassay_checks.recompute.panel import Floats, Panel, carried
 from finassay_checks.recompute.rebuilt import price_panel
+from finassay_checks.recompute.stated import Statement
 
 WITHIN = 0.02
 HORIZONS = (1, 5, 10, 20, 21, 42, 63, 126)
@@ -38,7 +38,7 @@ class SignalStatistics:
     """Where signals come from: a delivered table, or `derived again`; empty if there are none."""
     stated: tuple[Statistic, ...]
     """One a kind."""
-    by_period: tuple[stated.Statement, ...]
+    by_period: tuple[Statement, ...]
     """Lines in which a statistic stands for a sub-period."""
 
 
@@ -49,7 +49,8 @@ _KINDS = (
     (
         "quantile spread",
         re.compile(
-            rf"(?:(?:quintile|quartile|tercile|decile|top[- ]minus[- ]bottom|long[- ]short|top[- ]bottom)[\w ,-]{{0,30}}(?:spread|return|difference)?|\bspread\b)[^\d\n%-]{{0,40}}?{_NUMBER}",
+            rf"(?:(?:quintile|quartile|tercile|decile|top[- ]minus[- ]bottom|long[- ]short|top[- ]bottom)"
+            rf"[\w ,-]{{0,30}}(?:spread|return|difference)?|\bspread\b)[^\d\n%-]{{0,40}}?{_NUMBER}",
             re.I,
         ),
     ),
@@ -70,10 +71,10 @@ def signal_statistics(package: Package) -> SignalStatistics:
     source = "" if scores is None else scores[0]
     own = _own(scores[1], panel) if scores is not None and panel is not None else {}
     found: dict[str, Statistic] = {}
-    periods: list[stated.Statement] = []
+    periods: list[Statement] = []
     for kind, value, where, text in _stated(delivered):
         if _PERIOD.search(text) and len(set(re.findall(r"\b(?:19|20)\d{2}\b|first half|second half|early|later?", text.lower()))) >= 1:
-            periods.append(stated.Statement(value, where, text))
+            periods.append(Statement(value, where, text))
         candidates = own.get(kind, [])
         best = min(candidates, key=lambda v: abs(v - value)) if candidates else None
         statistic = Statistic(kind, value, where, text, best, best is not None and abs(best - value) <= WITHIN)

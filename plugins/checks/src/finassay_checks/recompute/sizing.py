@@ -1,4 +1,5 @@
-"""Sizing inputs: whether the estimate behind target weights uses the close of the fill itself, and what that is worth (spec D.0.4, `lags`)."""
+"""Sizing inputs: whether the estimate behind target weights uses the close of the fill itself, and what that is worth (spec D.0.4,
+`lags`)."""
 
 import numpy as np
 import pandas as pd
@@ -29,8 +30,8 @@ class Sizing:
 def sizing(package: Package) -> Sizing | None:
     """None where nothing is sized by an estimate, or without a trade log or target weights.
 
-    Inverse volatility is computed again with the usual windows; for any other unequal weighting a decision dated on the fill's own day counts
-    as an estimate of that day.
+    Inverse volatility is computed again with the usual windows; for any other unequal weighting a decision dated on the fill's own day
+    counts as an estimate of that day.
     """
     found = package.fact(lags)
     trades = package.fact(read_delivery).frame("trades")
@@ -109,7 +110,7 @@ def _fits(matrix: Floats, weights: Floats) -> float:
 
 
 def _effect(panel: Panel, dates: pd.DatetimeIndex, at_fill: Floats, earlier: Floats) -> float:
-    known = np.isfinite(at_fill).all(axis=1) & np.isfinite(earlier).all(axis=1)
+    known = np.asarray(np.isfinite(at_fill).all(axis=1) & np.isfinite(earlier).all(axis=1))
     paths = [
         metrics.path_of(pd.Series(book.equity, index=book.dates))
         for book in (rebuild_from_weights(dates[known], weights[known], panel, 1.0) for weights in (at_fill, earlier))

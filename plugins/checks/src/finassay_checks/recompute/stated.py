@@ -1,6 +1,7 @@
 """What the delivered text states about the mechanics of a backtest: start capital, cost rate, risk-free rate, timing of fills, thresholds.
 
-Bounded patterns over the last report, the last message and the specification table; nothing is executed. Every statement keeps its sentence.
+Bounded patterns over the last report, the last message and the specification table; nothing is executed. Every statement keeps its
+sentence.
 """
 
 import re
@@ -25,8 +26,8 @@ class Statement:
 
 
 def lines(delivered: Delivered) -> Iterator[tuple[str, str]]:
-    """(where, line) of the last report, the last message, and the specification as `key: value` lines. Wrapped lines of a paragraph are joined;
-    headings, list items and rows of tables stand alone."""
+    """(where, line) of the last report, the last message, and the specification as `key: value` lines. Wrapped lines of a paragraph are
+    joined; headings, list items and rows of tables stand alone."""
     documents = list(delivered.reports)
     if delivered.last_message is not None and all(d.where != delivered.last_message.where for d in documents):
         documents.append(delivered.last_message)
@@ -85,14 +86,18 @@ def start_capitals(delivered: Delivered) -> tuple[Statement, ...]:
     return tuple(found)
 
 
-_COST_WORDS = r"(?:costs?|fees?|commissions?|slippage|spread|charged?|per side|per trade|each way|one[- ]way|of (?:the )?(?:traded|notional|value traded))"
+_COST_WORDS = (
+    r"(?:costs?|fees?|commissions?|slippage|spread|charged?|per side|per trade|each way|one[- ]way"
+    r"|of (?:the )?(?:traded|notional|value traded))"
+)
 _RATE = r"(?P<bps>\d+(?:\.\d+)?)\s*(?:bps?\b|basis[\s-]points?)|(?P<percent>0?\.\d+|[01](?:\.\d+)?)\s*(?:%|percent)"
 _BETWEEN = r"(?:(?!net of|after|before|gross|return|year|annual|\bp\.?a\.?\b|volatil|drawdown|sharpe|[%;]).){0,45}?"
 _COST = re.compile(rf"\b{_COST_WORDS}\b{_BETWEEN}(?<![\d.])(?:{_RATE})(?!\s*(?:a|per) (?:year|annum))", re.IGNORECASE)
 _COST_BEFORE = re.compile(rf"(?<![\d.])(?:{_RATE})(?!\s*(?:a|per) (?:year|annum)){_BETWEEN}\b{_COST_WORDS}\b", re.IGNORECASE)
 _ZERO_COST = re.compile(
     r"\b(?:no|zero|without(?:\s+any)?|ignor(?:es?|ed|ing)|exclud(?:es?|ed|ing)|free of)\s+(?:all\s+|any\s+)?"
-    r"(?:transaction\s+|trading\s+)?(?:costs?|fees?|commissions?)\b|\bcosts?\**\s*(?:[:=|]|are|is|of)\s*(?:none|zero|0(?:\.0+)?\b(?!\.?\d))|\bcost[- ]free\b",
+    r"(?:transaction\s+|trading\s+)?(?:costs?|fees?|commissions?)\b"
+    r"|\bcosts?\**\s*(?:[:=|]|are|is|of)\s*(?:none|zero|0(?:\.0+)?\b(?!\.?\d))|\bcost[- ]free\b",
     re.IGNORECASE,
 )
 _COST_MENTION = re.compile(r"\b(?:transaction|trading)\s+costs?\b|\bcommissions?\b|\bfees?\b|\bcosts?\b|\bslippage\b", re.IGNORECASE)
@@ -138,12 +143,14 @@ def risk_free(delivered: Delivered) -> Statement | None:
 
 _NEXT = re.compile(
     r"\b(?:next|following|subsequent)\s+(?:trading\s+|business\s+|market\s+)?(?:day|session|open|close|bar|morning)"
-    r"|\bday after\b|\bone[- ](?:day|session|bar)[- ](?:lag|later|after|delay)|\bt\s*\+\s*1\b|\blag(?:ged)?\s+(?:by\s+)?(?:one|1)\b|\bshift(?:ed)?\(1\)"
+    r"|\bday after\b|\bone[- ](?:day|session|bar)[- ](?:lag|later|after|delay)|\bt\s*\+\s*1\b"
+    r"|\blag(?:ged)?\s+(?:by\s+)?(?:one|1)\b|\bshift(?:ed)?\(1\)"
     r"|\bfirst session (?:after|of the (?:next|following))",
     re.IGNORECASE,
 )
 _SAME = re.compile(
-    r"\bsame[- ](?:day|close|bar|session)|\bat (?:that|the same|the signal(?:'s)?(?: day's)?) close\b|\bclose of the (?:signal|decision) (?:day|date|bar)\b"
+    r"\bsame[- ](?:day|close|bar|session)|\bat (?:that|the same|the signal(?:'s)?(?: day's)?) close\b"
+    r"|\bclose of the (?:signal|decision) (?:day|date|bar)\b"
     r"|\bfilled at the (?:signal|decision)(?: day)?'s (?:own )?close",
     re.IGNORECASE,
 )
@@ -232,7 +239,8 @@ _SCHEDULE = (
     (
         "monthly",
         re.compile(
-            r"\bmonthly\b|every month|each month|once a month|month[- ]end|end of (?:the|each|every|a) month|start of (?:the|each|every) month"
+            r"\bmonthly\b|every month|each month|once a month|month[- ]end|end of (?:the|each|every|a) month"
+            r"|start of (?:the|each|every) month"
             r"|(?:first|last) (?:trading )?(?:day|session|close) of (?:the|each|every|a) month",
             re.I,
         ),
@@ -247,7 +255,8 @@ _MARKED = re.compile(r"^\W*(?:rebalanc|schedule|execution|frequency|trading)", r
 
 
 def schedule(delivered: Delivered) -> "tuple[str, Statement] | None":
-    """How often the text says that the portfolio is rebalanced: the rule table's own row first, else the reading named in most sentences."""
+    """How often the text says that the portfolio is rebalanced: the rule table's own row first, else the reading named in most
+    sentences."""
     counts: dict[str, list[Statement]] = {}
     for where, line in lines(delivered):
         for sentence in re.split(r"(?<=[.;])\s+", line):

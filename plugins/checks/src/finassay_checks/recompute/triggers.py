@@ -57,7 +57,8 @@ def stop_triggers(book: Book, reference: Floats, threshold: float, probe: Floats
 
 
 def drawdown_triggers(equity: Floats, invested: NDArray[np.bool_], threshold: float, *, restart: bool) -> NDArray[np.bool_]:
-    """Closes at or past a portfolio drawdown while invested; with `restart` the reference high begins again at each re-entry. Shape (dates,)."""
+    """Closes at or past a portfolio drawdown while invested; with `restart` the reference high begins again at each re-entry. Shape
+    (dates,)."""
     out = np.zeros(len(equity), dtype=bool)
     high = -np.inf
     for row, value in enumerate(equity):
