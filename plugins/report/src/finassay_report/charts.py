@@ -125,16 +125,16 @@ def turn_chart(series: Sequence[Series], top: float, label: str) -> Markup:
         parts.append(Markup('<polyline class="line s{}" points="{}"/>').format(index % 6, path))
         parts += [Markup('<circle class="dot s{}" cx="{:.1f}" cy="{:.1f}" r="3"/>').format(index % 6, x, y) for x, y in spots]
         if spots:
-            level = _free(spots[-1][1], ends)
+            level = _free(spots[-1][1], ends, -13 if spots[-1][1] > height / 2 else 13)
             parts.append(_text(f"end s{index % 6}", spots[-1][0] + 8, level + 4, one.label[:16]))
     return _svg("chart", label, width, height, parts)
 
 
-def _free(wanted: float, taken: list[float]) -> float:
+def _free(wanted: float, taken: list[float], step: float) -> float:
     """A height near `wanted` where no other label stands."""
     level = wanted
     while any(abs(level - other) < 13 for other in taken):
-        level += 13
+        level += step
     taken.append(level)
     return level
 
@@ -191,7 +191,7 @@ def equity_chart(curve: Curve) -> Markup:
     picked = _thin(len(curve.values))
     values, falls = [curve.values[i] for i in picked], [curve.drawdown[i] for i in picked]
     upper = _panel(values, 12, 190, "eq", _short)
-    lower = _panel(falls, 222, 80, "dd", lambda v: f"{100 * v:.0f} %", top=0.0)
+    lower = _panel(falls, 222, 80, "dd", _percent(min(falls)), top=0.0)
     years = _date_ticks([curve.dates[i] for i in picked])
     return _svg("chart wide", "Delivered equity curve and drawdown", 860, 330, (upper, lower, years))
 
@@ -215,6 +215,11 @@ def _short(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:.3g}{unit}"
     return f"{value:.3g}"
+
+
+def _percent(lowest: float) -> Callable[[float], str]:
+    digits = 0 if lowest < -0.1 else 1
+    return lambda value: f"{100 * value:.{digits}f} %"
 
 
 def _panel(values: Sequence[float], y: float, height: float, style: str, write: Callable[[float], str], top: float | None = None) -> Markup:

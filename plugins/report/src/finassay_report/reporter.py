@@ -54,7 +54,7 @@ class HtmlReporter:
 def page_name(session: SessionView) -> str:
     """A file name for a session: its id where that is a plain name, else what is left of it with a digest."""
     plain = _UNSAFE.sub("-", session.id).strip(".-")[:120]
-    if plain == session.id:
+    if plain and plain == session.id:
         return f"{plain}.html"
     digest = hashlib.sha256(session.id.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{plain or 'session'}-{digest}.html"
