@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from finassay.api.errors import SandboxError
-from finassay.api.sandbox import BoxSpec, Limits
+from finassay.api.sandbox import BoxSpec
 from finassay.runs.interpreter import interpreter_folders
 from finassay.testing.cases import ComponentConformance
-from finassay_sandbox_bubblewrap.sandbox import BubblewrapSandbox, BubblewrapOptions
+from finassay_sandbox_bubblewrap.sandbox import BubblewrapOptions, BubblewrapSandbox
 
 WORKS = BubblewrapSandbox(BubblewrapOptions()).probe()
 needs_bwrap = pytest.mark.skipif(not WORKS.ok, reason=f"bubblewrap does not work here: {WORKS.detail}")

@@ -9,7 +9,7 @@ import pytest
 from finassay.api.errors import SandboxError
 from finassay.api.sandbox import MAX_LINE_BYTES, BoxSpec
 from finassay.testing.cases import ComponentConformance
-from finassay_sandbox_local.sandbox import LocalSandbox, LocalOptions
+from finassay_sandbox_local.sandbox import LocalOptions, LocalSandbox
 
 
 class TestConformance(ComponentConformance):

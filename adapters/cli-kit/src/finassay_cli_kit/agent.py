@@ -99,9 +99,9 @@ class CommandLineAgent(ABC):
 
     def start(self, setting: Setting) -> None:
         self._setting = setting
-        self._said = setting.history
+        self._said = _finished(setting.history)
         self._state = StateFolder(setting.box.workspace)
-        self._resume = self._state.load() if setting.history.messages else Resume()
+        self._resume = self._state.load() if self._said.messages else Resume()
 
     def send(self, message: str, context: TurnContext) -> AgentTurn:
         box = self._box()
@@ -166,3 +166,11 @@ class CommandLineAgent(ABC):
         user = Message(f"u{context.turn - 1}", context.turn - 1, "user", message)
         agent = Message(f"a{context.turn}", context.turn, "agent", reply, cut=context.cut())
         self._said = self._said.with_message(user).with_message(agent)
+
+
+def _finished(history: Conversation) -> Conversation:
+    """Whole exchanges: a user's message that waits for its reply comes with the next `send`."""
+    messages = history.messages
+    while messages and messages[-1].sender == "user":
+        messages = messages[:-1]
+    return Conversation(messages)

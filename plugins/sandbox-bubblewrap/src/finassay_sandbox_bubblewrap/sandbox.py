@@ -1,41 +1,32 @@
 """The sandbox `bubblewrap`."""
 
 import os
+import platform
+import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from attrs import frozen
 from pydantic import BaseModel, ConfigDict, Field
 
 from finassay.api.errors import SandboxError
-from finassay.api.sandbox import BoxSpec, Isolation, Limits, Probe
-from finassay_sandbox_local.process import BoundedProcess, ProcessWatch, descendants, end, limited
+from finassay.api.sandbox import BoxSpec, Isolation, Probe
+from finassay_sandbox_bubblewrap.view import INSIDE, view
+from finassay_sandbox_local.cgroup import ProcessGroup
+from finassay_sandbox_local.limits import limited, own_processes, rlimits
+from finassay_sandbox_local.process import BoundedProcess, Supervision
+from finassay_sandbox_local.sandbox import make_folder
+from finassay_sandbox_local.sweep import end, family
 
-INSIDE = "/workspace"
-SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-ETC = (
-    "alternatives",
-    "ca-certificates",
-    "ca-certificates.conf",
-    "crypto-policies",
-    "fonts",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "mime.types",
-    "nsswitch.conf",
-    "pki",
-    "protocols",
-    "services",
-    "ssl",
-    "timezone",
-)
-ETC_NETWORK = ("hosts", "resolv.conf", "gai.conf")
-HINT = "On Debian or Ubuntu: apt-get install bubblewrap."
+HINT: Final = "On Debian or Ubuntu: apt-get install bubblewrap."
+NAMESPACES: Final = "The kernel must allow user namespaces (on Ubuntu see kernel.apparmor_restrict_unprivileged_userns)."
+OWN_PROCESSES: Final = 2
+"""Processes of bubblewrap itself in every box."""
+JOIN: Final = 'echo 0 > "$0/cgroup.procs" && exec "$@"'
 
 
 class BubblewrapOptions(BaseModel):
@@ -44,75 +35,30 @@ class BubblewrapOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     program: str = Field(default="bwrap", description="Name or path of the bubblewrap program.")
-    tmp_bytes: int = Field(default=2 * 2**30, gt=0, description="Size of the private /tmp.")
+    tmp_bytes: int = Field(default=2 * 2**30, gt=0, description="Size of the private /tmp, and of /dev/shm.")
 
 
 class BubblewrapBox:
-    """One workspace in namespaces of its own; every spawned program gets a fresh set of them."""
-
-    isolation = Isolation(files=True, network=True, processes=True)
+    """One workspace in namespaces; every spawned program gets a fresh set of them."""
 
     def __init__(self, program: str, spec: BoxSpec, tmp_bytes: int) -> None:
         self.workspace, self.inside = spec.workspace, INSIDE
-        self._program, self._spec, self._tmp_bytes = program, spec, tmp_bytes
         self.isolation = Isolation(files=True, network=not spec.network, processes=True)
-        self._started: list[tuple[BoundedProcess, ProcessWatch | None]] = []
+        self._program, self._spec = program, spec
+        self._started: list[BoundedProcess] = []
         self._lock = threading.Lock()
+        make_folder(spec.workspace / ".home")
         self._own = Path(tempfile.mkdtemp(prefix="finassay-box-"))
         (self._own / "empty").mkdir()
         (self._own / "passwd").write_text(f"agent:x:{os.getuid()}:{os.getgid()}:agent:{INSIDE}/.home:/bin/sh\n")
         (self._own / "group").write_text(f"agent:x:{os.getgid()}:\n")
-        (spec.workspace / ".home").mkdir(exist_ok=True)
-
-    def _command(self, argv: Sequence[str], environment: Mapping[str, str], cwd: str) -> list[str]:
-        command = [
-            self._program,
-            "--unshare-all",
-            "--die-with-parent",
-            "--new-session",
-            "--clearenv",
-            "--cap-drop",
-            "ALL",
-            "--hostname",
-            "box",
-        ]
-        if self._spec.network:
-            command.append("--share-net")
-        command += ["--ro-bind", "/usr", "/usr", *self._system(), *self._etc()]
-        command += ["--proc", "/proc", "--dev", "/dev", "--size", str(self._tmp_bytes), "--tmpfs", "/tmp", "--tmpfs", "/run"]
-        for path in self._visible():
-            command += ["--ro-bind", str(path), str(path)]
-        command += ["--bind", str(self.workspace), INSIDE]
-        for path in self._spec.hidden:
-            if path.exists():
-                command += ["--ro-bind", str(self._own / "empty"), str(path)]
-        for name, value in environment.items():
-            command += ["--setenv", name, value]
-        command += ["--remount-ro", "/"]
-        return [*command, "--chdir", f"{INSIDE}/{cwd}" if cwd != "." else INSIDE, "--", *limited(argv, self._spec.limits)]
-
-    def _system(self) -> Iterator[str]:
-        for name in SYSTEM:
-            path = Path(name)
-            if path.is_symlink():
-                yield from ("--symlink", os.readlink(path), name)
-            elif path.is_dir():
-                yield from ("--ro-bind", name, name)
-
-    def _etc(self) -> Iterator[str]:
-        for name in (*ETC, *(ETC_NETWORK if self._spec.network else ())):
-            yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
-        for name in ("passwd", "group"):
-            yield from ("--ro-bind", str(self._own / name), f"/etc/{name}")
-
-    def _visible(self) -> list[Path]:
-        """Readable folders, outer ones first, each also at the place its links lead to."""
-        found: list[Path] = []
-        for path in sorted({p for given in self._spec.readable for p in (given, given.resolve())}, key=lambda p: len(p.parts)):
-            inside_system = path.is_relative_to("/usr") or any(path.is_relative_to(other) for other in found)
-            if path.exists() and not inside_system:
-                found.append(path)
-        return found
+        try:
+            self._view = view(spec, self._own, tmp_bytes)
+        except SandboxError:
+            shutil.rmtree(self._own, ignore_errors=True)
+            raise
+        limit = spec.limits.processes
+        self._group = ProcessGroup.create(limit + OWN_PROCESSES) if limit is not None and os.geteuid() == 0 else None
 
     def spawn(
         self, argv: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None, cwd: str = "."
@@ -128,38 +74,75 @@ class BubblewrapBox:
             **self._spec.environment,
             **(environment or {}),
         }
-        process = BoundedProcess(self._command(argv, variables, cwd), environment={"PATH": "/usr/bin:/bin"}, cwd="/", stdin=stdin)
-        watch = self._watch(process)
-        with self._lock:
-            self._started.append((process, watch))
+        described = self._describe(cwd)
+        try:
+            with self._lock:
+                process = BoundedProcess(
+                    self._command(argv, described),
+                    environment=variables,
+                    cwd="/",
+                    stdin=stdin,
+                    supervision=self._supervision(),
+                    pass_fds=(described,),
+                )
+                self._started.append(process)
+        finally:
+            os.close(described)
         return process
 
-    def _watch(self, process: BoundedProcess) -> ProcessWatch | None:
-        """The kernel's limit does not bind root; a watch does. bubblewrap itself counts for two."""
-        limit = self._spec.limits.processes
-        if limit is None or os.geteuid() != 0:
-            return None
-        return ProcessWatch(limit + 2, lambda: len(descendants([process.pid])), lambda: self._end(process))
+    def _describe(self, cwd: str) -> int:
+        """The box as a file that only bubblewrap reads: its first process is seen inside, so its arguments must not name folders of the host."""
+        arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "box"]
+        arguments += [*(["--share-net"] if self._spec.network else []), *self._view, "--chdir", os.path.join(INSIDE, cwd)]
+        descriptor = os.memfd_create("box")
+        os.write(descriptor, b"".join(os.fsencode(argument) + b"\0" for argument in arguments))
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return descriptor
 
-    @staticmethod
-    def _end(process: BoundedProcess) -> None:
-        """Kill bubblewrap and what is below it; the first process of the PID namespace takes the rest along."""
-        below = descendants([process.pid])
-        end(lambda: [pid for pid in below if Path(f"/proc/{pid}").exists()])
-        process.kill()
+    def _command(self, argv: Sequence[str], described: int) -> list[str]:
+        limits, by_kernel = self._spec.limits, None
+        if os.geteuid() != 0 and limits.processes is not None:
+            by_kernel = limits.processes + (0 if _counts_by_namespace() else own_processes())
+        command = [self._program, "--args", str(described), "--", *limited(argv, rlimits(limits, by_kernel))]
+        return command if self._group is None else ["/bin/sh", "-c", JOIN, str(self._group.path), *command]
+
+    def _supervision(self) -> Supervision | None:
+        """Only for root where no control group can be made: then a watch has to bound the number of processes."""
+        limit = self._spec.limits.processes
+        if limit is None or os.geteuid() != 0 or self._group is not None:
+            return None
+        return Supervision(limit=limit + OWN_PROCESSES)
 
     def stop(self) -> None:
-        """End every program started in the box, with everything that it started."""
+        """End every program started in the box. The kernel ends a PID namespace whole with its first process. Raises `SandboxError`."""
         with self._lock:
             started, self._started = self._started, []
-        for process, watch in started:
-            if watch is not None:
-                watch.close()
-            self._end(process)
+            for process in started:
+                process.halt()  # no fork while we look
+                pids = (process.pid, *family(process.pid))
+                end(lambda pids=pids: pids)  # type: ignore[misc]
+                process.kill()
 
     def close(self) -> None:
         self.stop()
+        if self._group is not None:
+            self._group.remove()
         shutil.rmtree(self._own, ignore_errors=True)
+
+
+def _counts_by_namespace() -> bool:
+    """Since Linux 5.14 RLIMIT_NPROC counts the processes of a user namespace, not all of the user's."""
+    version = re.match(r"(\d+)\.(\d+)", platform.release())
+    return version is not None and (int(version[1]), int(version[2])) >= (5, 14)
+
+
+@frozen
+class _Seen:
+    """What a program in a box reported of its surroundings."""
+
+    secret: bool
+    interfaces: int
+    processes: int
 
 
 class BubblewrapSandbox:
@@ -169,7 +152,7 @@ class BubblewrapSandbox:
     description: ClassVar[str] = "namespaces by bubblewrap: an agent sees its workspace and the system's read-only files"
     Options: ClassVar[type[BaseModel]] = BubblewrapOptions
     id = "bubblewrap"
-    isolation = BubblewrapBox.isolation
+    isolation = Isolation(files=True, network=True, processes=True)
 
     def __init__(self, options: BubblewrapOptions) -> None:
         self.options = options
@@ -178,7 +161,10 @@ class BubblewrapSandbox:
     def probe(self) -> Probe:
         """Start a program in a box and see that it is confined; the answer is kept."""
         if self._probed is None:
-            self._probed = self._try()
+            try:
+                self._probed = self._try()
+            except (OSError, SandboxError) as error:
+                self._probed = Probe(False, f"it cannot be tried: {error}", HINT)
         return self._probed
 
     def _try(self) -> Probe:
@@ -189,24 +175,16 @@ class BubblewrapSandbox:
             workspace, secret = Path(folder) / "workspace", Path(folder) / "secret"
             workspace.mkdir()
             secret.write_text("hidden")
-            box = BubblewrapBox(program, BoxSpec(workspace, limits=Limits(None, None, None)), 2**20)
+            box = BubblewrapBox(program, BoxSpec(workspace), 2**20)
             try:
-                process = box.spawn(["/bin/sh", "-c", f"test -e {secret} && echo seen; echo started > file; echo $$"])
-                output = b" ".join(process.lines()).decode("utf-8", "replace")
-                code = process.wait(10)
-            except SandboxError as error:
-                return Probe(False, str(error), HINT)
+                seen = _look(box, secret)
             finally:
                 box.close()
-            if code != 0 or not (workspace / "file").exists():
-                reason = process.stderr_tail().strip().splitlines()
-                return Probe(
-                    False,
-                    f"it does not start here: {reason[-1] if reason else f'exit code {code}'}",
-                    "The kernel must allow user namespaces.",
-                )
-            if "seen" in output:
-                return Probe(False, "it does not confine files here")
+            if isinstance(seen, str) or not (workspace / "file").exists():
+                return Probe(False, f"it does not start here: {seen}", NAMESPACES)
+        for wrong, what in ((seen.secret, "files"), (seen.interfaces > 1, "the network"), (seen.processes > 20, "processes")):
+            if wrong:
+                return Probe(False, f"it does not confine {what} here", NAMESPACES)
         return Probe(True, f"works ({program})")
 
     def open(self, spec: BoxSpec) -> BubblewrapBox:
@@ -216,3 +194,15 @@ class BubblewrapSandbox:
         if not spec.workspace.is_dir():
             raise SandboxError(f"{spec.workspace}: no such folder")
         return BubblewrapBox(shutil.which(self.options.program) or self.options.program, spec, self.options.tmp_bytes)
+
+
+def _look(box: BubblewrapBox, secret: Path) -> _Seen | str:
+    """Start a program that looks around; what it saw, or why it did not start."""
+    script = 'echo started > file; test -e "$0" && echo yes || echo no; grep -c : /proc/net/dev; ls -d /proc/[0-9]* | wc -l'
+    process = box.spawn(["/bin/sh", "-c", script, str(secret)])
+    output = b" ".join(process.lines()).decode("utf-8", "replace").split()
+    code = process.wait(10)
+    if code != 0 or len(output) != 3:
+        reason = process.stderr_tail().strip().splitlines()
+        return reason[-1][:300] if reason else f"exit code {code}"
+    return _Seen(output[0] == "yes", int(output[1]), int(output[2]))

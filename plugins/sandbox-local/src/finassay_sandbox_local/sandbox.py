@@ -1,21 +1,24 @@
 """The sandbox `local`."""
 
 import contextlib
+import hashlib
 import os
-import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict
 
 from finassay.api.errors import SandboxError
 from finassay.api.sandbox import BoxSpec, Isolation, Probe
-from finassay_sandbox_local.process import BoundedProcess, ProcessWatch, end, limited, marked
+from finassay_sandbox_local.cgroup import ProcessGroup
+from finassay_sandbox_local.limits import own_processes, rlimits
+from finassay_sandbox_local.process import BoundedProcess, Supervision
+from finassay_sandbox_local.sweep import end, family, marked
 
-MARKER = "FINASSAY_BOX"
-LEFT_BEHIND = ".finassay-box"
+MARKER: Final = "FINASSAY_BOX"
+STOP_SECONDS: Final = 5.0
 
 
 class LocalOptions(BaseModel):
@@ -25,40 +28,43 @@ class LocalOptions(BaseModel):
 
 
 class LocalBox:
-    """Processes of one workspace, told apart by a marker in their environment."""
+    """Processes of one workspace, told apart by their supervisors, by a marker in their environment and, for root, by a control group."""
 
     isolation = Isolation(files=False, network=False, processes=False)
 
     def __init__(self, spec: BoxSpec) -> None:
-        self.workspace = spec.workspace
-        self.inside = str(spec.workspace)
+        self.workspace = spec.workspace.resolve()
+        self.inside = str(self.workspace)
         self._spec = spec
-        self._started: list[tuple[BoundedProcess, ProcessWatch | None]] = []
+        self._started: list[BoundedProcess] = []
         self._lock = threading.Lock()
-        self._note = spec.workspace / LEFT_BEHIND
-        self._end_left_behind()
-        self._marker = secrets.token_hex(12)
-        self._note.write_text(self._marker)
-        (spec.workspace / ".home").mkdir(exist_ok=True)
-        (spec.workspace / ".tmp").mkdir(exist_ok=True)
+        # The same for every box of this workspace, so that the next one finds what a killed harness left running.
+        self._marker = f"{MARKER}={hashlib.sha256(os.fsencode(self.workspace)).hexdigest()[:24]}"
+        end(lambda: marked(self._marker))
+        for name in (".home", ".tmp"):
+            make_folder(self.workspace / name)
+        limit = spec.limits.processes
+        self._group = ProcessGroup.create(limit) if limit is not None and os.geteuid() == 0 else None
 
-    def _end_left_behind(self) -> None:
-        """What a killed harness left running in this workspace."""
-        with contextlib.suppress(OSError):
-            old = self._note.read_text()[:64]
-            if old:
-                end(lambda: marked(f"{MARKER}={old}"))
-
-    def _pids(self) -> list[int]:
-        return marked(f"{MARKER}={self._marker}")
+    def _supervision(self) -> Supervision:
+        """Root is bounded by a control group or, where none can be made, by the supervisor's watch; everybody else by the kernel."""
+        limit = self._spec.limits.processes
+        root = os.geteuid() == 0
+        by_kernel = None if root or limit is None else limit + own_processes()
+        return Supervision(
+            rlimits(self._spec.limits, by_kernel),
+            cgroup=self._group.path if self._group else None,
+            limit=limit if root and self._group is None else None,
+        )
 
     def spawn(
         self, argv: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None, cwd: str = "."
     ) -> BoundedProcess:
         """Start a program in the workspace. Raises `SandboxError`."""
         folder = (self.workspace / cwd).resolve()
-        if not folder.is_relative_to(self.workspace.resolve()):
+        if not folder.is_relative_to(self.workspace):
             raise SandboxError(f"{cwd!r} lies outside the workspace")
+        name, _, value = self._marker.partition("=")
         variables = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.workspace / ".home"),
@@ -66,29 +72,29 @@ class LocalBox:
             "LANG": "C.UTF-8",
             **self._spec.environment,
             **(environment or {}),
-            MARKER: self._marker,
+            name: value,
         }
-        process = BoundedProcess(limited(argv, self._spec.limits), environment=variables, cwd=folder, stdin=stdin)
-        limit = self._spec.limits.processes
-        watch = ProcessWatch(limit, lambda: len(self._pids()), self.stop) if limit is not None and os.geteuid() == 0 else None
         with self._lock:
-            self._started.append((process, watch))
+            process = BoundedProcess(argv, environment=variables, cwd=folder, stdin=stdin, supervision=self._supervision())
+            self._started.append(process)
         return process
 
     def stop(self) -> None:
-        """End every process ever started here, detached ones too."""
+        """End every process ever started here, detached ones too. Raises `SandboxError` if one cannot be ended."""
         with self._lock:
             started, self._started = self._started, []
-        for _, watch in started:
-            if watch is not None:
-                watch.close()
-        end(self._pids)
-        for process, _ in started:
-            process.kill()
+            if self._group is not None:
+                end(self._group.pids)
+            for process in started:
+                if not process.terminate(STOP_SECONDS):
+                    end(lambda supervisor=process.pid: list(family(supervisor)))  # type: ignore[misc]
+                process.kill()
+            end(lambda: marked(self._marker))
 
     def close(self) -> None:
         self.stop()
-        self._note.unlink(missing_ok=True)
+        if self._group is not None:
+            self._group.remove()
 
 
 class LocalSandbox:
@@ -112,3 +118,14 @@ class LocalSandbox:
         if not spec.workspace.is_dir():
             raise SandboxError(f"{spec.workspace}: no such folder")
         return LocalBox(spec)
+
+
+def make_folder(path: Path) -> None:
+    """A real folder at `path`; what an earlier turn put there instead is taken away. Raises `SandboxError`."""
+    with contextlib.suppress(OSError):
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
+            path.unlink()
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        raise SandboxError(f"{path.name} in the workspace cannot be made: {error.strerror}") from error

@@ -1,0 +1,97 @@
+"""What a box shows of the machine, as arguments for bubblewrap."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from finassay.api.errors import SandboxError
+from finassay.api.sandbox import BoxSpec
+
+INSIDE: Final = "/workspace"
+SYSTEM: Final = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+ETC: Final = (
+    "alternatives",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "fonts",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "mime.types",
+    "nsswitch.conf",
+    "pki/ca-trust",
+    "pki/tls/certs",
+    "pki/tls/cert.pem",
+    "protocols",
+    "services",
+    "ssl/cert.pem",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "timezone",
+)
+"""Of /etc; no folder that may hold a private key."""
+ETC_NETWORK: Final = ("hosts", "resolv.conf", "gai.conf")
+
+
+def view(spec: BoxSpec, own: Path, tmp_bytes: int) -> list[str]:
+    """Mounts of a box. `own` holds `empty`, `passwd` and `group`. Raises `SandboxError` for a folder that would show too much."""
+    workspace = spec.workspace.resolve()
+    shown = visible(spec.readable, workspace)
+    return [
+        *("--ro-bind", "/usr", "/usr"),
+        *_system(),
+        *_etc(own, network=spec.network),
+        *("--proc", "/proc", "--dev", "/dev"),
+        *("--size", str(tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"),
+        *("--size", str(tmp_bytes), "--perms", "1777", "--tmpfs", "/dev/shm"),
+        *("--dir", "/run", "--symlink", "../tmp", "/var/tmp"),
+        *(argument for path in shown for argument in ("--ro-bind", str(path), str(path))),
+        *("--bind", str(workspace), INSIDE),
+        *(argument for path in masked(spec.hidden, shown) for argument in ("--ro-bind", str(own / "empty"), str(path))),
+        *("--remount-ro", "/dev", "--remount-ro", "/"),
+    ]
+
+
+def _system() -> Iterator[str]:
+    for name in SYSTEM:
+        path = Path(name)
+        if path.is_symlink():
+            yield from ("--symlink", os.readlink(path), name)
+        elif path.is_dir():
+            yield from ("--ro-bind", name, name)
+
+
+def _etc(own: Path, *, network: bool) -> Iterator[str]:
+    for name in (*ETC, *(ETC_NETWORK if network else ())):
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+    for name in ("passwd", "group"):
+        yield from ("--ro-bind", str(own / name), f"/etc/{name}")
+
+
+def visible(readable: Sequence[Path], workspace: Path) -> list[Path]:
+    """Readable paths, outer ones first, each also at the place that its links lead to."""
+    found: list[Path] = []
+    for path in sorted({p for given in readable for p in (given.absolute(), given.resolve())}, key=lambda p: (len(p.parts), p)):
+        if not path.exists() or path.is_relative_to("/usr"):
+            continue
+        if workspace.is_relative_to(path.resolve()) or Path("/usr").is_relative_to(path.resolve()):
+            raise SandboxError(
+                f"{path} cannot be made readable in a box: it would show what lies around the workspace or the whole machine"
+            )
+        if not any(path.is_relative_to(other) for other in found):
+            found.append(path)
+    return found
+
+
+def masked(hidden: Sequence[Path], shown: Sequence[Path]) -> list[Path]:
+    """Every path in the box at which a hidden folder would be seen."""
+    places: dict[Path, None] = {}
+    for folder in hidden:
+        real = folder.resolve()
+        for root in (Path("/usr"), *shown):
+            if real.is_dir() and real.is_relative_to(root.resolve()):
+                places[root / real.relative_to(root.resolve())] = None
+    return list(places)
