@@ -1,0 +1,1 @@
+"""The judge `lexical`: stated rules over the words of a delivery, for work without a model."""
