@@ -1,0 +1,77 @@
+"""Wheels, built and installed alone into fresh environments: the core, the core with one adapter, a stranger's plugin from the template."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+UV = Path(sys.prefix) / "bin" / "uv"
+pytestmark = pytest.mark.skipif(not UV.exists(), reason="uv is not in this environment (make brings it)")
+
+
+def run(*command: object, cwd: Path = ROOT, ok: bool = True) -> str:
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")}
+    done = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True, timeout=280, env=environment, check=False)
+    assert (done.returncode == 0) == ok, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def wheelhouse(tmp_path_factory) -> Path:
+    """Wheels of the core and what an adapter needs."""
+    folder = tmp_path_factory.mktemp("wheels")
+    for source in ("core", "adapters/cli-kit", "plugins/sandbox-local", "plugins/reference"):
+        run(UV, "build", "--quiet", "--wheel", "--out-dir", folder, source)
+    return folder
+
+
+def environment(folder: Path, wheelhouse: Path, *packages: object) -> Path:
+    """A fresh environment with these packages from wheels; what they depend on comes pinned from the index."""
+    run(UV, "venv", "--quiet", "--python", sys.executable, folder)
+    run(UV, "pip", "install", "--quiet", "--python", folder / "bin" / "python", "-c", ROOT / "constraints.txt", "--find-links", wheelhouse, *packages)
+    return folder / "bin"
+
+
+def test_the_core_alone(tmp_path, wheelhouse):
+    programs = environment(tmp_path / "venv", wheelhouse, "finassay")
+    assert "nothing is installed" in run(programs / "finassay", "plugins")
+    assert "Commands:" in run(programs / "finassay", "--help")
+    said = run(programs / "finassay", "tasks", "sample", "--grammar", "us-long-only", "--out", tmp_path / "t", ok=False)
+    assert "no distribution with a grammar is installed" in said
+    assert "Traceback" not in said
+    code = "from finassay.testing.samples import sample_task; from finassay.grading.dimensions import DIMENSIONS; print(len(DIMENSIONS), sample_task().id)"
+    assert run(programs / "python", "-c", code).startswith("45 sample-0")
+
+
+def test_the_core_with_one_adapter(tmp_path, wheelhouse):
+    programs = environment(tmp_path / "venv", wheelhouse, "finassay", "finassay-cli-kit", "finassay-sandbox-local")
+    listed = run(programs / "finassay", "plugins", "--check")
+    assert "sandbox local" in listed
+    assert "broken" not in listed
+
+
+def test_a_strangers_plugin_from_the_template(tmp_path, wheelhouse):
+    """Made with `finassay new`, built as a wheel, installed beside the core's wheel alone: listed, and conforming."""
+    programs = environment(tmp_path / "venv", wheelhouse, "finassay")
+    for kind, name in (("persona", "stranger"), ("check", "counting"), ("judge", "wordy"), ("channel", "ftp")):
+        run(programs / "finassay", "new", kind, name, "--out", tmp_path, cwd=tmp_path)
+        run(UV, "build", "--quiet", "--wheel", "--out-dir", tmp_path / "dist", tmp_path / name)
+        wheel = next((tmp_path / "dist").glob(f"*{name}*.whl"))
+        run(UV, "pip", "install", "--quiet", "--python", programs / "python", wheel)
+        assert name in run(programs / "finassay", "plugins")
+        result = run(programs / "finassay", "conform", kind, name)
+        assert "FAILS" not in result
+        assert result.count("ok") >= 6
+
+
+def test_a_strangers_agent_from_the_template(tmp_path, wheelhouse):
+    """The same for an agent, which needs a sandbox to be tried in."""
+    programs = environment(tmp_path / "venv", wheelhouse, "finassay", "finassay-sandbox-local")
+    run(programs / "finassay", "new", "agent", "foo", "--out", tmp_path, cwd=tmp_path)
+    run(UV, "build", "--quiet", "--wheel", "--out-dir", tmp_path / "dist", tmp_path / "foo")
+    run(UV, "pip", "install", "--quiet", "--python", programs / "python", next((tmp_path / "dist").glob("*.whl")))
+    assert "foo" in run(programs / "finassay", "plugins", "agents")
+    assert "FAILS" not in run(programs / "finassay", "conform", "agent", "foo")
