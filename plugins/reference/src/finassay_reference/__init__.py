@@ -1,0 +1,1 @@
+"""A working backtest agent on embedded real prices, three agents that fail silently, and the embedded market."""
