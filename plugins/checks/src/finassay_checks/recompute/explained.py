@@ -43,19 +43,26 @@ def explained(package: Package) -> Explained | None:
     if trades is None or lag is None or trades.empty:
         return None
     dated = np.isin(lag.how, ("row", "join", "same-date", "recomputed"))
-    told = trades["reason"].map(lambda r: bool(str(r).strip()) if r is not None and r == r else False).to_numpy(dtype=bool)
+    told = _reasons(trades["reason"], r"\S")
     follows = (trades["weight_before"].notna() & trades["target_weight"].notna()).to_numpy()
     reasoned = told | follows
     own = trades["decided_by"].notna().to_numpy()
     joined = _joined(delivered, trades, lag.decision)
     found = package.fact(control)
     driven = found.mask & (found.causes != FIRST_PURCHASE)
-    numbered = trades["reason"].map(lambda r: bool(re.search(r"\d+\.\d+", str(r)))).to_numpy(dtype=bool)
+    numbered = _reasons(trades["reason"], r"\d+\.\d+")
     states = _has_state(delivered, lag.decision)
     valued = own | (joined & ~driven) | (driven & (numbered | states))
     credits = np.where(dated & reasoned & valued, 1.0, np.where(dated & reasoned, 0.5, 0.0))
     agree, compared, wrong = _agreement(package, delivered, trades, lag.decision, driven)
     return Explained(credits, dated, reasoned, valued, agree, compared, wrong)
+
+
+def _reasons(reasons: pd.Series, pattern: str) -> NDArray[np.bool_]:
+    """Reasons in which a pattern is found; each distinct text is looked at once."""
+    codes, texts = pd.factorize(reasons)
+    found = np.array([bool(re.search(pattern, str(text))) for text in texts] + [False])
+    return found[codes]
 
 
 def _keys(dates: pd.DatetimeIndex, tickers: pd.Series) -> pd.MultiIndex:
@@ -83,9 +90,7 @@ def _agreement(
     package: Package, delivered: Delivered, trades: pd.DataFrame, decision: pd.DatetimeIndex, driven: NDArray[np.bool_]
 ) -> tuple[float | None, int, tuple[str, ...]]:
     """Deciding values of the log against the scores or ranks of the decision; those of controls against the close of the decision."""
-    values = pd.to_numeric(trades["decided_by"].astype("object").where(trades["decided_by"].notna(), np.nan), errors="coerce").to_numpy(
-        dtype=float
-    )
+    values = pd.to_numeric(trades["decided_by"], errors="coerce").to_numpy(dtype=float)
     signals, panel = delivered.frame("signals"), package.fact(price_panel)
     choices: list[Floats] = []
     if signals is not None and not signals.empty:

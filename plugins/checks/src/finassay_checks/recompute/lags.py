@@ -64,13 +64,12 @@ def lags(package: Package) -> Lags | None:
     decision = trades["signal_date"].to_numpy().astype("datetime64[ns]").copy()
     how[~np.isnat(decision)] = "row"
     fill = trades["fill_date"].to_numpy().astype("datetime64[ns]")
-    for way, found in (
-        ("join", _joined(delivered, trades)),
-        ("same-date", _same_date(delivered, trades)),
-        ("schedule", _scheduled(delivered, trades)),
-    ):
-        new = np.isnat(decision) & ~np.isnat(found)
-        decision[new], how[new] = found[new], way
+    for way, look in (("join", _joined), ("same-date", _same_date), ("schedule", _scheduled)):
+        unknown = np.isnat(decision)
+        if unknown.any():
+            found = look(delivered, trades)
+            new = unknown & ~np.isnat(found)
+            decision[new], how[new] = found[new], way
     sessions = _sessions(package, fill, decision)
     numbers = session_number(sessions, pd.DatetimeIndex(fill)), session_number(sessions, pd.DatetimeIndex(decision))
     lag = np.where((numbers[0] >= 0) & (numbers[1] >= 0), (numbers[0] - numbers[1]).astype(float), np.nan)

@@ -39,9 +39,10 @@ def schedule(package: Package) -> Schedule | None:
     trades = package.fact(read_delivery).frame("trades")
     if trades is None:
         return None
-    rebalance = trades[~package.fact(control).mask]
-    by = "signal_date" if len(rebalance) and rebalance["signal_date"].notna().mean() >= KEPT else "fill_date"
-    counts = rebalance.groupby(by).size()
+    rebalance = ~package.fact(control).mask
+    signal = trades["signal_date"][rebalance]
+    by = "signal_date" if len(signal) and signal.notna().mean() >= KEPT else "fill_date"
+    counts = trades[by][rebalance].value_counts().sort_index()
     dates = pd.DatetimeIndex(counts.index)
     if len(dates) < 2:
         return None
