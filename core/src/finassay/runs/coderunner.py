@@ -1,25 +1,36 @@
 """Running delivered code again: a writable copy of the delivered tree, a sandbox without network, bounded in everything."""
 
+import filecmp
+import os
 import secrets
 import shutil
+import stat
 import sys
 import threading
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
 
 from finassay.api.delivery import RunResult
 from finassay.api.sandbox import Box, BoxSpec, Limits, Sandbox
+from finassay.runs.interpreter import masked_packages
 
-MAX_OUTPUT = 2**20
-MAX_WRITTEN = 500
-MAX_WRITTEN_BYTES = 512 * 2**20
+MAX_OUTPUT: Final = 2**20
+"""Bytes of standard output, and of standard error, that are kept."""
+MAX_WRITTEN: Final = 500
+MAX_WRITTEN_BYTES: Final = 512 * 2**20
+MAX_ENTRIES: Final = 50_000
+"""Files and folders that are looked at after a run."""
+PRIVATE: Final = (".home", ".tmp")
+"""Folders that sandboxes make in a workspace."""
 
 
 class SandboxCodeRunner:
     """Implements `finassay.api.delivery.CodeRunner` on any sandbox.
 
-    `readable` are host folders that the code may read (the interpreter, channels' data), `scratch` is where copies lie until `close`.
+    `readable` are host folders that the code may read (the interpreter, channels' data), `hidden` what is masked in them (every finassay
+    package if it is not given), and `scratch` is where copies lie until `close`. Several threads may call `run` at once.
     """
 
     def __init__(
@@ -29,75 +40,105 @@ class SandboxCodeRunner:
         environment: Mapping[str, str],
         scratch: Path,
         *,
-        hidden: tuple[Path, ...] = (),
+        hidden: tuple[Path, ...] | None = None,
         limits: Limits = Limits(memory_bytes=4 * 2**30, processes=64, file_bytes=2**30),
     ) -> None:
-        self._sandbox, self._readable, self._scratch, self._limits, self._hidden = sandbox, readable, scratch, limits, hidden
+        self._sandbox, self._readable, self._limits = sandbox, readable, limits
+        self._hidden = masked_packages(()) if hidden is None else hidden
         self._environment = {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **environment}
+        self._scratch = scratch / f"rerun-{secrets.token_hex(6)}"
 
     def run(self, files: Mapping[str, Path], argv: tuple[str, ...], *, seconds: float) -> RunResult:
         """Run `argv` (`{python}` stands for the interpreter) in a copy of `files`. Raises `SandboxError` if no box can be opened."""
         workspace = self._copy(files)
         box = self._sandbox.open(BoxSpec(workspace, self._readable, self._hidden, self._environment, network=False, limits=self._limits))
+        started = time.monotonic()
         try:
-            started = time.monotonic()
-            exit_code, output, errors = self._execute(box, tuple(sys.executable if a == "{python}" else a for a in argv), seconds)
-            return RunResult(exit_code, output, errors, time.monotonic() - started, _written(workspace, files))
+            exit_code, output, errors = _execute(box, tuple(sys.executable if a == "{python}" else a for a in argv), seconds)
         finally:
             box.close()
+        # Only now: nothing of the program runs any more that could change what is looked at.
+        return RunResult(exit_code, output, errors, time.monotonic() - started, dict(_written(workspace, files)))
 
     def _copy(self, files: Mapping[str, Path]) -> Path:
         workspace = self._scratch / secrets.token_hex(8)
         workspace.mkdir(parents=True)
         for relative, source in files.items():
-            target = workspace / relative
-            if not target.resolve().is_relative_to(workspace.resolve()):
+            path = PurePosixPath(relative)
+            if path.is_absolute() or ".." in path.parts or path.parts[:1] in [(name,) for name in PRIVATE]:
                 continue
+            target = workspace / path
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
         return workspace
 
-    def _execute(self, box: Box, argv: tuple[str, ...], seconds: float) -> tuple[int | None, str, str]:
-        process = box.spawn(argv)
-        stopped = threading.Event()
-
-        def stop() -> None:
-            stopped.set()
-            box.stop()
-
-        clock = threading.Timer(seconds, stop)
-        clock.daemon = True
-        clock.start()
-        output = bytearray()
-        try:
-            for line in process.lines():
-                if len(output) < MAX_OUTPUT:
-                    output += line[: MAX_OUTPUT - len(output)] + b"\n"
-            exit_code = process.wait(10)
-        finally:
-            clock.cancel()
-        return None if stopped.is_set() else exit_code, output.decode("utf-8", "replace"), process.stderr_tail()
-
     def close(self) -> None:
-        """Remove every copy."""
+        """Remove every copy, also what a program made unreadable."""
+        for folder, folders, _ in os.walk(self._scratch):
+            for name in folders:
+                path = os.path.join(folder, name)
+                if not os.path.islink(path):
+                    os.chmod(path, 0o700)
         shutil.rmtree(self._scratch, ignore_errors=True)
 
 
-def _written(workspace: Path, given: Mapping[str, Path]) -> dict[str, Path]:
-    """Regular files that were written or changed, bounded in number and size; links are not followed."""
-    found: dict[str, Path] = {}
-    total = 0
-    for path in sorted(workspace.rglob("*")):
-        if path.is_symlink() or not path.is_file():
+def _execute(box: Box, argv: tuple[str, ...], seconds: float) -> tuple[int | None, str, str]:
+    process = box.spawn(argv)
+    stopped = threading.Event()
+
+    def stop() -> None:
+        stopped.set()
+        box.stop()
+
+    clock = threading.Timer(seconds, stop)
+    clock.daemon = True
+    clock.start()
+    output = bytearray()
+    try:
+        for line in process.lines():
+            if len(output) < MAX_OUTPUT:
+                output += line[: MAX_OUTPUT - len(output)] + b"\n"
+        exit_code = process.wait()
+    finally:
+        clock.cancel()
+        clock.join()
+    errors = process.stderr_tail()[-MAX_OUTPUT:]
+    return None if stopped.is_set() else exit_code, output[:MAX_OUTPUT].decode("utf-8", "replace"), errors
+
+
+def _written(workspace: Path, given: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
+    """Regular files that were written or changed, bounded in number and size. Links are not followed."""
+    count = total = 0
+    for relative, status in _files(workspace):
+        path = workspace / relative
+        source = given.get(relative)
+        if source is not None and status.st_size == source.stat().st_size and filecmp.cmp(path, source, shallow=False):
             continue
-        relative = path.relative_to(workspace).as_posix()
-        if relative.startswith((".home/", ".tmp/")) or relative == ".finassay-box":
+        count, total = count + 1, total + status.st_size
+        if count > MAX_WRITTEN or total > MAX_WRITTEN_BYTES:
+            return
+        yield relative, path
+
+
+def _files(workspace: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Relative path and status of the regular files, sorted folder by folder, at most `MAX_ENTRIES` entries in all."""
+    pending, left = [""], MAX_ENTRIES
+    while pending:
+        folder = pending.pop()
+        names = []
+        try:
+            with os.scandir(workspace / folder) as entries:
+                for entry in entries:
+                    left -= 1
+                    if left < 0:
+                        return
+                    names.append(entry.name)
+        except OSError:
             continue
-        size = path.stat().st_size
-        if relative in given and size == given[relative].stat().st_size and path.read_bytes() == given[relative].read_bytes():
-            continue
-        total += size
-        if len(found) >= MAX_WRITTEN or total > MAX_WRITTEN_BYTES:
-            break
-        found[relative] = path
-    return found
+        for name in sorted(names):
+            relative = f"{folder}/{name}" if folder else name
+            status = (workspace / relative).lstat()
+            if stat.S_ISDIR(status.st_mode) and relative not in PRIVATE:
+                pending.append(relative)
+            elif stat.S_ISREG(status.st_mode) and status.st_mode & stat.S_IRUSR:
+                yield relative, status

@@ -91,7 +91,7 @@ class BubblewrapBox:
         return process
 
     def _describe(self, cwd: str) -> int:
-        """The box as a file that only bubblewrap reads: its first process is seen inside, so its arguments must not name folders of the host."""
+        """The box as a file that only bubblewrap reads: its arguments can be seen inside, and must not name the host's folders."""
         arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "box"]
         arguments += [*(["--share-net"] if self._spec.network else []), *self._view, "--chdir", os.path.join(INSIDE, cwd)]
         descriptor = os.memfd_create("box")
