@@ -1,1 +1,1 @@
-"""Personas of three investors."""
+"""Personas of investors, as data files."""
