@@ -65,7 +65,7 @@ def told(of: Task, text: str) -> str:
     return evidence_of(feedback_text(feedback(card, of)))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 100_000), data=st.data())
 def test_nothing_of_a_belief_gets_through(seed: int, data: st.DataObject) -> None:
     secret = data.draw(st.sampled_from(secrets(task(seed))))
@@ -81,7 +81,7 @@ def test_no_sentence_of_the_released_set_gets_through_in_any_dimension(seed: int
         assert item.sentence.casefold() not in said
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 100_000))
 def test_evidence_about_results_gets_through(seed: int) -> None:
     text = "Maximum drawdown recomputes to -21.91%, the report says -18.96%. The Sharpe ratio is 0.87 against 1.43; 3 of 412 fills have no price."
