@@ -6,15 +6,13 @@ import pytest
 from attrs import evolve
 
 from finassay.api.conversation import Conversation, Message
+from finassay.api.received import missing_results, missing_sections, shows_trades
 from finassay.api.simulator import Decision, Excerpt, Observation, Scene
 from finassay.session.validation import (
     ASSISTANT_LIKE,
     INTERNAL,
     MAX_MESSAGE,
     RULES,
-    missing_results,
-    missing_sections,
-    shows_trades,
     validate,
     validate_opening,
 )
@@ -213,8 +211,8 @@ def test_an_opening_is_held_to_the_words_too() -> None:
 
 
 def test_lexical_helpers() -> None:
-    assert missing_results("Return, Sharpe and draw-down.") == ("trades",)
-    assert missing_results("CAGR 3%, Sharpe 1, max drawdown 2%, 30 fills") == ()
+    assert missing_results("Return, Sharpe and draw-down.") == ("number of trades",)
+    assert missing_results("CAGR 3%, Sharpe 1, max DD 2%, 30 fills") == ()
     assert missing_sections("Overview. How it works. Performance.") == ("limitations",)
     assert shows_trades("Bought on 2 March 2015 at 31.20")
     assert shows_trades("Mar 2, 2015 | BUY | $31")

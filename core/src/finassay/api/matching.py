@@ -104,17 +104,33 @@ def normalise(text: str) -> str:
 _BREAK = re.compile(r"(?<=[.!?;])[\"')\]*_]*\s+|\n+|\s+\|\s+(?=\|)|(?<=\?)")
 _REQUEST = re.compile(
     r"\?|^(?:[\d.()\-\s]*)(?:what|which|how|do you|would you|should|is there|are there|any\b)"
-    r"|\b(?:please (?:tell|say|specify|confirm|clarify|share|give|advise|describe)|let me know|tell me|could you|can you (?:tell|say|confirm)"
-    r"|i (?:would|'d) like to know|i need to know|need your|your (?:view|preference|preferred|call|choice) on|clarify|confirm (?:whether|if|that|the|your))\b"
+    r"|\b(?:please (?:also )?(?:tell|say|specify|confirm|clarify|share|give|advise|describe|provide|state|indicate|explain"
+    r"|choose|pick|outline)"
+    r"|let me know|tell me|could you|can you (?:tell|say|confirm)|do you (?:want|prefer|have|use|need)|should i"
+    r"|i (?:would|'d) (?:also |still )?like to (?:know|understand|hear|ask)|i (?:also |still )?need to (?:know|understand|ask)|need your"
+    r"|your (?:view|preference|preferred|call|choice) on|clarify|confirm (?:whether|if|that|the|your)"
+    r"|(?:i am|i'm) (?:not sure|unsure|unclear|wondering|curious)|i wonder|it would help to know)\b"
+    r"|, (?:and )?(?:what|how)\b"
 )
+_LEAD = re.compile(
+    r"\b(?:questions?|i (?:still |also )?need (?:the following|these|a few|some|from you|answers|details)"
+    r"|(?:need|want|missing|require\w*) from you"
+    r"|your (?:input|answers?|choices?|preferences?)|to (?:confirm|decide|clarify|settle))\b.*:$"
+)
+_POINT = re.compile(r"(?:[-+•*–—]|\(?(?:\d{1,2}|[a-zA-Z])[.)])(?:\s|$)|\*\*\d{1,2}[.)]")
 
 
 @lru_cache(maxsize=512)
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """The sentences of a text; table rows, list items and headings count as sentences of their own."""
+    """The sentences of a text; table rows, list items and headings count as sentences of their own.
+
+    A list point below a request asks as well: 'Please tell me:' and below it '- position sizing'.
+    """
     found = []
     text = text[:MAX_TEXT]
     start = 0
+    asking = point = False
+    new_line = True
     ends = [(m.start(), m.end()) for m in _BREAK.finditer(text)]
     for end, following in [*ends, (len(text), len(text))]:
         piece = text[start:end].strip()
@@ -122,7 +138,15 @@ def sentences(text: str) -> tuple[Sentence, ...]:
             offset = text.index(piece, start)
             piece = piece[:MAX_SENTENCE]
             norm = normalise(piece)
-            found.append(Sentence(piece, norm, offset, bool(_REQUEST.search(norm))))
+            if new_line:
+                point = bool(_POINT.match(piece)) or (asking and norm.endswith(":"))
+                asking = asking and point
+            asks = bool(_REQUEST.search(norm))
+            found.append(Sentence(piece, norm, offset, asks or (asking and point)))
+            if not point:
+                asking = asks or bool(_LEAD.search(norm))
+            new_line = False
+        new_line = new_line or "\n" in text[end:following]
         start = following
     return tuple(found)
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from finassay.api.matching import contains_term, normalise, sentences
+from finassay.api.received import missing_results, missing_sections, shows_trades
 from finassay.api.simulator import Decision, Rejection, Scene
 
 MAX_REGENERATIONS: Final = 6
 MAX_MESSAGE: Final = 6_000
-MAX_MATERIAL: Final = 200_000
 
 RULES: Final = {
     "empty-message": "says nothing",
@@ -93,23 +93,6 @@ _ASKS = re.compile(
     r"|(?<!the )(?<!this )(?<!that )(?<!your )change|fix|also include|add(?! up)|next i)\b"
 )
 _ASKS_NOT = re.compile(r"\b(?:no|not|nothing|never|without|what|\w+n't) (?:\w+ ){0,3}$")
-_RESULTS: Final = {
-    "return": r"\breturn(?:s|ed)?\b|\bcagr\b",
-    "Sharpe ratio": r"\bsharpe\b",
-    "drawdown": r"\bdraw[ -]?downs?\b",
-    "trades": r"\b(?:trades?|fills?|transactions?|orders|trade log|trades\.\w+)\b",
-}
-_TRADE_DATE = re.compile(
-    r"\b(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])(?:[-/.]\d{1,2})?\b"
-    r"|\b(?:\w{3,9} \d{1,2}|\d{1,2}[ /.](?:\w{3,9}|\d{1,2}))[ /.,]+(?:19|20)\d\d\b"
-)
-_PRICE = re.compile(r"\b(?:prices?|px|close|fill price)\b|[$€£]\s?\d|@\s?\d|\bat \d+\.\d\d\b")
-_SECTIONS: Final = {
-    "summary": r"\b(?:summary|overview|in short|key (?:findings|points)|headline|abstract|bottom line)\b",
-    "method": r"\b(?:method\w*|approach|rules?|procedure|how it (?:works|was (?:done|built)|is built)|set ?up|specification)\b",
-    "results": r"\b(?:results?|performance|outcome|findings|metrics)\b",
-    "limitations": r"\b(?:limit\w*|caveats?|weakness\w*|risks?|shortcomings|assumptions|good to know|drawbacks)\b",
-}
 
 
 def validate_opening(text: str, scene: Scene) -> tuple[Rejection, ...]:
@@ -122,27 +105,6 @@ def validate(decision: Decision, scene: Scene) -> tuple[Rejection, ...]:
     checks: tuple[Callable[[Decision, Scene], Iterator[Rejection]], ...] = (_observations, _close, _evidence, _block)
     problems = [problem for check in checks for problem in check(decision, scene)]
     return (*problems, *_message_problems(decision.message, scene))
-
-
-def missing_results(text: str) -> tuple[str, ...]:
-    """Which of return, Sharpe ratio, drawdown and trades a text does not name (spec-completions E7)."""
-    return _missing(_RESULTS, text)
-
-
-def missing_sections(text: str) -> tuple[str, ...]:
-    """Which of summary, method, results and limitations a text does not hold (spec-completions E7)."""
-    return _missing(_SECTIONS, text)
-
-
-def shows_trades(text: str) -> bool:
-    """Whether a text holds a date and a price, as a list of trades does (spec-completions E7)."""
-    norm = normalise(text[:MAX_MATERIAL])
-    return bool(_TRADE_DATE.search(norm) and _PRICE.search(norm))
-
-
-def _missing(wanted: dict[str, str], text: str) -> tuple[str, ...]:
-    norm = normalise(text[:MAX_MATERIAL])
-    return tuple(name for name, pattern in wanted.items() if not re.search(pattern, norm))
 
 
 def _no(rule: str, detail: str = "") -> Rejection:
