@@ -1,23 +1,29 @@
 """The sandbox `bubblewrap` against the conformance kit, and what is its own."""
 
+import json
 import os
 import shutil
-import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from finassay.api.errors import SandboxError
-from finassay.api.sandbox import BoxSpec
+from finassay.api.sandbox import BoxSpec, Isolation, Limits
 from finassay.runs.interpreter import interpreter_folders
 from finassay.testing.cases import ComponentConformance
 from finassay_sandbox_bubblewrap.sandbox import BubblewrapOptions, BubblewrapSandbox
+from finassay_sandbox_bubblewrap.view import masked, visible
+from finassay_sandbox_local.cgroup import ProcessGroup
+from finassay_sandbox_local.sweep import family, lives
 
 WORKS = BubblewrapSandbox(BubblewrapOptions()).probe()
 needs_bwrap = pytest.mark.skipif(not WORKS.ok, reason=f"bubblewrap does not work here: {WORKS.detail}")
+BOMB = ["/bin/sh", "-c", "f() { f | f & }; f; sleep 60"]
 
 
 @needs_bwrap
@@ -30,10 +36,10 @@ class TestConformance(ComponentConformance):
 def open_box(tmp_path: Path):
     boxes = []
 
-    def make(**changes):
+    def make(readable=(), **changes):
         workspace = tmp_path / f"workspace{len(boxes)}"
         workspace.mkdir()
-        boxes.append(BubblewrapSandbox(BubblewrapOptions()).open(BoxSpec(workspace, interpreter_folders(), **changes)))
+        boxes.append(BubblewrapSandbox(BubblewrapOptions()).open(BoxSpec(workspace, (*interpreter_folders(), *readable), **changes)))
         return boxes[-1]
 
     yield make
@@ -41,93 +47,333 @@ def open_box(tmp_path: Path):
         box.close()
 
 
-def output(box, code: str) -> str:
-    process = box.spawn([sys.executable, "-c", code])
+def ask(box, code: str):
+    """What a Python expression (after statements) gives in the box, as JSON."""
+    *statements, expression = code.strip().split("\n")
+    process = box.spawn([sys.executable, "-c", "import json, os\n" + "\n".join(statements) + f"\nprint(json.dumps({expression}))"])
     text = b"\n".join(process.lines()).decode()
-    process.wait(20)
-    return text
+    assert process.wait(20) == 0, process.stderr_tail()
+    return json.loads(text)
+
+
+def until(condition, seconds: float = 15) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
 
 
 @needs_bwrap
-def test_the_home_of_the_user_is_not_there(open_box):
-    home = os.path.expanduser("~")
-    listed = output(open_box(), f"import os; print(sorted(os.listdir({home!r})) if os.path.isdir({home!r}) else [])")
-    inside = {p.relative_to(home).parts[0] for p in interpreter_folders() if p.is_relative_to(home)}
-    assert set(eval(listed)) <= inside
+def test_nothing_of_the_home_but_the_interpreter_is_there(open_box):
+    home = Path.home()
+    seen = ask(open_box(), f"[os.path.join(d, f) for d, _, fs in os.walk({str(home)!r}) for f in fs][:100000]")
+    allowed = tuple(str(p) for folder in interpreter_folders() for p in (folder, folder.resolve()))
+    assert [path for path in seen if not path.startswith(allowed)] == []
 
 
 @needs_bwrap
-def test_hidden_folders_are_empty(open_box, tmp_path: Path):
+def test_no_file_outside_and_no_other_session_can_be_seen(open_box, tmp_path: Path):
+    (tmp_path / "secret").write_text("hidden")
+    one, two = open_box(), open_box()
+    (one.workspace / "mine").write_text("1")
+    paths = [
+        str(tmp_path / "secret"),
+        str(one.workspace / "mine"),
+        str(tmp_path),
+        "/etc/shadow",
+        "/etc/hostname",
+        "/var/log",
+        "/sys/class",
+        "/root/.ssh",
+    ]
+    assert ask(two, f"[p for p in {paths} if os.path.exists(p)]") == []
+    assert ask(one, "os.path.exists('/workspace/mine')") is True
+
+
+@needs_bwrap
+def test_links_that_lead_out_lead_nowhere(open_box, tmp_path: Path):
+    (tmp_path / "secret").write_text("hidden")
+    box = open_box()
+    (box.workspace / "link").symlink_to(tmp_path / "secret")
+    (box.workspace / "up").symlink_to("../")
+    assert ask(box, "[os.path.exists('link'), sorted(os.listdir('up')) == sorted(os.listdir('/'))]") == [False, True]
+
+
+@needs_bwrap
+def test_workspace_tmp_and_shared_memory_are_the_only_writable_places(open_box):
+    code = """
+def writable(place):
+    try:
+        open(os.path.join(place, 'probe'), 'w').close()
+        return True
+    except OSError:
+        return False
+[p for p, _, _ in os.walk('/') if not p.startswith('/proc') and writable(p)]"""
+    box = open_box()
+    assert set(ask(box, code)) == {"/tmp", "/dev/shm", "/workspace", "/workspace/.home"}
+    assert ask(box, "os.path.realpath('/var/tmp')") == "/tmp"
+    assert ask(box, "os.path.expanduser('~')") == "/workspace/.home"
+    assert (box.workspace / "probe").exists()
+    assert not Path("/tmp/probe").exists()
+
+
+@needs_bwrap
+def test_the_private_tmp_is_bounded(tmp_path: Path):
+    box = BubblewrapSandbox(BubblewrapOptions(tmp_bytes=2**20)).open(BoxSpec(tmp_path, interpreter_folders()))
+    code = """
+def fits(place):
+    try:
+        with open(os.path.join(place, 'big'), 'wb') as f: f.write(bytes(2**22))
+        return True
+    except OSError:
+        return False
+[fits(p) for p in ('/tmp', '/dev/shm')]"""
+    assert ask(box, code) == [False, False]
+    box.close()
+
+
+@needs_bwrap
+def test_hidden_folders_are_empty_also_by_way_of_a_link(open_box, tmp_path: Path):
     package = tmp_path / "package"
     (package / "grammar").mkdir(parents=True)
     (package / "grammar" / "options.py").write_text("secret")
     (package / "other").mkdir()
-    box = open_box()
-    box.close()
-    box = BubblewrapSandbox(BubblewrapOptions()).open(BoxSpec(box.workspace, (*interpreter_folders(), package), (package / "grammar",)))
-    assert output(box, f"import os; print(os.listdir({str(package / 'grammar')!r}), os.listdir({str(package)!r}))").startswith("[] [")
-    box.close()
+    (tmp_path / "alias").symlink_to(package)
+    box = open_box(readable=(tmp_path / "alias",), hidden=(package / "grammar", tmp_path / "elsewhere"))
+    places = [str(tmp_path / name / "grammar") for name in ("package", "alias")]
+    assert ask(box, f"[os.listdir(p) for p in {places}]") == [[], []]
+    assert ask(box, f"sorted(os.listdir({str(tmp_path / 'alias')!r}))") == ["grammar", "other"]
 
 
 @needs_bwrap
-def test_the_network_is_there_when_the_task_allows_it(open_box):
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        code = f"import socket; socket.create_connection(('127.0.0.1', {port}), 2); print('open')"
-        assert output(open_box(network=True), code) == "open"
-        assert output(open_box(network=False), code) == ""
-
-
-@needs_bwrap
-def test_workspace_and_tmp_are_the_only_writable_places(open_box):
-    code = (
-        "import os\n"
-        "for place in ('/', '/usr', '/etc', '/var', '/opt', '/dev', '/tmp', '.'):\n"
-        "    try:\n        open(os.path.join(place, 'probe'), 'w').close(); print(place)\n    except OSError: pass\n"
-    )
-    box = open_box()
-    assert set(output(box, code).split()) <= {"/tmp", "/dev", "."}  # /dev is the box's own, in memory
-    assert not Path("/probe").exists()
-    assert (box.workspace / "probe").exists()
-
-
-@needs_bwrap
-def test_nothing_runs_on_after_the_harness_was_killed(tmp_path: Path):
+def test_a_folder_around_the_workspace_is_refused(tmp_path: Path):
     (tmp_path / "workspace").mkdir()
-    code = (
-        "import sys, time\nfrom pathlib import Path\n"
-        "from finassay.api.sandbox import BoxSpec\nfrom finassay.runs.interpreter import interpreter_folders\n"
-        "from finassay_sandbox_bubblewrap.sandbox import BubblewrapSandbox, BubblewrapOptions\n"
-        f"box = BubblewrapSandbox(BubblewrapOptions()).open(BoxSpec(Path({str(tmp_path / 'workspace')!r}), interpreter_folders()))\n"
-        'p = box.spawn([sys.executable, \'-c\', \'import time\\nwhile True: open("beat", "a").write("x"); time.sleep(0.05)\'])\n'
-        "time.sleep(600)\n"
+    for folder in (tmp_path, Path("/")):
+        with pytest.raises(SandboxError, match="around the workspace"):
+            BubblewrapSandbox(BubblewrapOptions()).open(BoxSpec(tmp_path / "workspace", (folder,)))
+
+
+def test_readable_folders_are_shown_where_they_are_named_and_where_they_lead(tmp_path: Path):
+    (tmp_path / "real" / "inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    named = (tmp_path / "link", tmp_path / "real" / "inner", tmp_path / "missing", Path("/usr/lib"))
+    assert visible(named, Path("/nowhere")) == [tmp_path / "link", tmp_path / "real"]
+    assert masked((tmp_path / "real" / "inner", Path("/opt")), [tmp_path / "link", tmp_path / "real"]) == [
+        tmp_path / "link" / "inner",
+        tmp_path / "real" / "inner",
+    ]
+
+
+# -- environment, processes, network ------------------------------------------------------------------------------------
+
+
+@needs_bwrap
+def test_the_environment_holds_only_what_was_named(open_box, monkeypatch):
+    monkeypatch.setenv("A_SECRET", "1")
+    code = "[sorted(os.environ), [open(f'/proc/{p}/environ').read() for p in os.listdir('/proc') if p.isdigit()]]"
+    names, everywhere = ask(open_box(environment={"NAMED": "1"}), code)
+    assert set(names) - {"PWD", "LC_CTYPE"} == {"PATH", "HOME", "TMPDIR", "LANG", "NAMED"}
+    assert not any("A_SECRET" in text for text in everywhere)
+
+
+@needs_bwrap
+def test_other_processes_and_their_arguments_cannot_be_seen(open_box):
+    box = open_box()
+    other = open_box().spawn(["/bin/sleep", "61.5"])
+    arguments = ask(box, "[open(f'/proc/{p}/cmdline').read() for p in os.listdir('/proc') if p.isdigit()]")
+    assert len(arguments) <= 3
+    assert not any("61.5" in text or str(box.workspace) in text for text in arguments)
+    assert other.wait(0) is None
+
+
+@needs_bwrap
+def test_no_descriptor_is_handed_down(open_box, tmp_path: Path):
+    with open(tmp_path / "secret", "w") as secret:
+        os.set_inheritable(secret.fileno(), True)
+        links = ask(
+            open_box(),
+            "sorted(os.readlink(f'/proc/self/fd/{n}').split(':')[0] for n in os.listdir('/proc/self/fd') if os.path.lexists(f'/proc/self/fd/{n}'))",
+        )
+    assert set(links) <= {"pipe", "/dev/null"}
+
+
+@needs_bwrap
+def test_the_network_is_there_only_when_the_task_allows_it(open_box):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        code = f"""
+import socket
+def reach():
+    try:
+        socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 2).close()
+        return True
+    except OSError:
+        return False
+reach()"""
+        assert ask(open_box(network=True), code) is True
+        assert ask(open_box(network=False), code) is False
+    assert open_box(network=True).isolation == Isolation(files=True, network=False, processes=True)
+
+
+@needs_bwrap
+def test_an_abstract_socket_of_the_machine_is_out_of_reach(open_box):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"\0finassay-{os.getpid()}")
+        server.listen()
+        code = f"""
+import socket
+def reach():
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex('\\0finassay-{os.getpid()}')
+reach()"""
+        assert ask(open_box(), code) != 0
+
+
+# -- limits -------------------------------------------------------------------------------------------------------------
+
+
+@needs_bwrap
+@pytest.mark.parametrize("group", [True, False], ids=["control group", "watch"])
+def test_a_fork_bomb_is_bounded(open_box, monkeypatch, group):
+    if not group:
+        monkeypatch.setattr(ProcessGroup, "create", classmethod(lambda cls, limit: None))
+    box = open_box(limits=Limits(processes=60))
+    process = box.spawn(BOMB)
+    peak, deadline = 0, time.monotonic() + 1.5
+    while time.monotonic() < deadline:
+        peak = max(peak, len(family(process.pid)))
+    bound = 64 if group or os.geteuid() != 0 else 1_000  # a watch looks fifty times a second, so it overshoots
+    assert peak <= bound
+    box.stop()
+    assert not family(process.pid)
+    assert list(box.spawn(["/bin/echo", "still here"]).lines()) == [b"still here"]
+
+
+@needs_bwrap
+def test_memory_and_file_size_are_bounded(open_box):
+    box = open_box(limits=Limits(memory_bytes=2**29, file_bytes=2**20))
+    process = box.spawn([sys.executable, "-c", "bytearray(2**30)"])
+    assert process.wait(20) == 1
+    assert "MemoryError" in process.stderr_tail()
+    assert box.spawn([sys.executable, "-c", "open('big', 'wb').write(bytes(2**22))"]).wait(20) != 0
+    assert (box.workspace / "big").stat().st_size <= 2**20
+
+
+# -- ends ---------------------------------------------------------------------------------------------------------------
+
+
+@needs_bwrap
+def test_stop_ends_what_left_its_session_and_its_parent(open_box):
+    box = open_box()
+    process = box.spawn(
+        ["/bin/sh", "-c", "(env -i setsid sh -c 'setsid sleep 600 & exec sleep 600' &) ; sleep 0.3; echo up; exec sleep 600"]
     )
-    harness = subprocess.Popen([sys.executable, "-c", code])
-    beat = tmp_path / "workspace" / "beat"
-    deadline = time.monotonic() + 20
-    while not beat.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert beat.exists()
-    harness.send_signal(signal.SIGKILL)
+    assert next(process.lines()) == b"up"
+    left = list(family(process.pid))
+    assert len(left) >= 4
+    started = time.monotonic()
+    box.stop()
+    assert time.monotonic() - started < 5
+    assert not any(lives(pid) for pid in left)
+    assert list(box.spawn(["/bin/echo", "again"]).lines()) == [b"again"]
+
+
+@needs_bwrap
+def test_nothing_outlives_its_program(open_box):
+    """The kernel ends a PID namespace with its first program."""
+    box = open_box()
+    process = box.spawn(["/bin/sh", "-c", "setsid sh -c 'while :; do date > beat; sleep 0.02; done' & sleep 0.4"])
+    assert process.wait(20) == 0
+    assert until(lambda: not family(process.pid))
+    beat = (box.workspace / "beat").stat().st_mtime_ns
+    time.sleep(0.2)
+    assert (box.workspace / "beat").stat().st_mtime_ns == beat
+
+
+@needs_bwrap
+def test_a_program_outlives_the_thread_that_started_it(open_box):
+    box, started = open_box(), []
+    thread = threading.Thread(target=lambda: started.append(box.spawn(["/bin/sh", "-c", "sleep 0.5; echo alive"])))
+    thread.start()
+    thread.join()
+    assert list(started[0].lines()) == [b"alive"]
+
+
+@needs_bwrap
+@pytest.mark.parametrize("group", [True, False], ids=["control group", "watch"])
+def test_nothing_runs_on_after_the_harness_was_killed(tmp_path: Path, group):
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom finassay.api.sandbox import BoxSpec\n"
+        "from finassay_sandbox_local.cgroup import ProcessGroup\n"
+        "from finassay_sandbox_local.sweep import family\n"
+        "from finassay_sandbox_bubblewrap.sandbox import BubblewrapSandbox, BubblewrapOptions\n"
+        "if sys.argv[2] == 'False': ProcessGroup.create = classmethod(lambda cls, limit: None)\n"
+        "box = BubblewrapSandbox(BubblewrapOptions()).open(BoxSpec(Path(sys.argv[1])))\n"
+        "p = box.spawn(['/bin/sh', '-c', '(env -i setsid sleep 600 &); sleep 0.2; echo up; sleep 600'])\n"
+        "next(p.lines())\nprint(p.pid, *family(p.pid), flush=True)\ntime.sleep(600)\n"
+    )
+    harness = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(group)], stdout=subprocess.PIPE, text=True)
+    assert harness.stdout is not None
+    pids = [int(pid) for pid in harness.stdout.readline().split()]
+    assert len(pids) >= 4
+    assert all(lives(pid) for pid in pids)
+    harness.kill()
     harness.wait(10)
-    time.sleep(0.5)
-    size = beat.stat().st_size
-    time.sleep(0.5)
-    assert beat.stat().st_size == size
+    harness.stdout.close()
+    assert until(lambda: not any(lives(pid) for pid in pids))
 
 
-def test_a_missing_program_is_reported_with_a_hint(tmp_path: Path):
-    sandbox = BubblewrapSandbox(BubblewrapOptions(program="no-such-bwrap"))
+@needs_bwrap
+def test_close_leaves_nothing_but_the_workspace(open_box):
+    box = open_box()
+    box.spawn(["/bin/sh", "-c", "echo kept > kept"]).wait(10)
+    own, group = box._own, box._group
+    box.close()
+    assert not own.exists()
+    assert group is None or not group.path.exists()
+    assert (box.workspace / "kept").read_text() == "kept\n"
+
+
+# -- probing ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_program_is_reported_with_a_hint(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    sandbox = BubblewrapSandbox(BubblewrapOptions())
     probe = sandbox.probe()
     assert not probe.ok
-    assert "no-such-bwrap" in probe.detail
-    assert "apt-get" in probe.hint
-    with pytest.raises(SandboxError):
+    assert "'bwrap' was not found" in probe.detail
+    assert "apt-get install bubblewrap" in probe.hint
+    with pytest.raises(SandboxError, match="not found"):
         sandbox.open(BoxSpec(tmp_path))
 
 
-def test_this_machine_was_tested(request):
-    """A machine with the program must not skip its tests unseen."""
+def fake_program(tmp_path: Path, code: str) -> BubblewrapSandbox:
+    (tmp_path / "bwrap").write_text(f"#!{sys.executable}\nimport os, sys\n{code}\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    return BubblewrapSandbox(BubblewrapOptions(program=str(tmp_path / "bwrap")))
+
+
+def test_a_kernel_that_refuses_is_reported(tmp_path: Path):
+    probe = fake_program(tmp_path, "sys.exit('No permissions to create new namespace')").probe()
+    assert not probe.ok
+    assert "No permissions" in probe.detail
+    assert "user namespaces" in probe.hint
+
+
+def test_a_program_that_does_not_confine_is_found_out(tmp_path: Path):
+    code = (
+        "box = os.read(int(sys.argv[sys.argv.index('--args') + 1]), 65536).decode().split('\\0')\n"
+        "os.chdir(box[box.index('--bind') + 1])\n"
+        "program = sys.argv[sys.argv.index('--') + 1:]\n"
+        "os.execvp(program[0], program)"
+    )
+    probe = fake_program(tmp_path, code).probe()
+    assert not probe.ok
+    assert probe.detail == "it does not confine files here"
+
+
+def test_a_machine_that_has_the_program_does_not_skip_unseen():
     assert WORKS.ok or shutil.which("bwrap") is None, WORKS.detail
