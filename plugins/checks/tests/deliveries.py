@@ -5,6 +5,8 @@ Independent of the reference agent and of what the checks compute: plain loops, 
 
 import hashlib
 import io
+import warnings
+import itertools
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from attrs import evolve, frozen
+
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import DeliveredFile, Delivery, LogEvent, Package, TurnFacts
 from finassay.api.strategy import Belief, Strategy, Universe
@@ -67,8 +70,14 @@ def make_task(cutoff: date = CUTOFF, tickers: Sequence[str] = TICKERS) -> Task:
     """A task whose belief is empty: tests of reading do not need one."""
     universe = Universe("basket", f"these names: {', '.join(tickers)}", tuple(tickers))
     return Task(
-        id="test-task", grammar="test", grammar_version="1", seed=0, persona="retail-investor", strategy=Strategy("test", "1", 0, {}),
-        belief=Belief((), ()), conditions=Conditions(cutoff=cutoff, universe=universe, channels=()),
+        id="test-task",
+        grammar="test",
+        grammar_version="1",
+        seed=0,
+        persona="retail-investor",
+        strategy=Strategy("test", "1", 0, {}),
+        belief=Belief((), ()),
+        conditions=Conditions(cutoff=cutoff, universe=universe, channels=()),
     )
 
 
@@ -95,8 +104,13 @@ def make_package(
         sender = "agent" if index % 2 else "user"
         said.append(Message(f"{'a' if index % 2 else 'u'}{turn}", turn, sender, text))
     return Package(
-        task=task or make_task(), conversation=Conversation(tuple(said)), deliveries=tuple(deliveries), blobs=blobs, log=tuple(log),
-        turns=tuple(TurnFacts(d.turn, 1.0) for d in deliveries), end_reason="satisfied",
+        task=task or make_task(),
+        conversation=Conversation(tuple(said)),
+        deliveries=tuple(deliveries),
+        blobs=blobs,
+        log=tuple(log),
+        turns=tuple(TurnFacts(d.turn, 1.0) for d in deliveries),
+        end_reason="satisfied",
     )
 
 
@@ -118,7 +132,9 @@ def sessions(start: str = "2013-01-02", end: str = "2016-12-30") -> pd.DatetimeI
     """NYSE sessions of the sample years (holidays of 2013 to 2016)."""
     import exchange_calendars
 
-    calendar = exchange_calendars.get_calendar("XNYS", start="2012-01-01", end="2017-12-29")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the calendar package uses what newer versions of pandas deprecate
+        calendar = exchange_calendars.get_calendar("XNYS", start="2012-01-01", end="2017-12-29")
     return pd.DatetimeIndex(calendar.sessions_in_range(start, end)).tz_localize(None)
 
 
@@ -128,7 +144,7 @@ def simulate(seed: int = 0) -> Simulated:
     days = sessions()
     steps = generator.normal(0.0004, 0.014, (len(days), len(TICKERS)))
     closes = pd.DataFrame((50 * np.exp(np.cumsum(steps, axis=0))).round(4), index=days, columns=list(TICKERS))
-    ends = [d for d, n in zip(days[:-1], days[1:], strict=True) if d.month != n.month and days.get_loc(d) >= 130]
+    ends = [d for d, n in itertools.pairwise(days) if d.month != n.month and days.get_loc(d) >= 130]
     fills = {days[days.get_loc(d) + 1]: d for d in ends}
     cash, held = CAPITAL, dict.fromkeys(TICKERS, 0.0)
     signal_rows, target_rows, trade_rows, position_rows, equity_rows = [], [], [], [], []
@@ -154,8 +170,23 @@ def simulate(seed: int = 0) -> Simulated:
                 traded = abs(change) * at[ticker]
                 fee = FEE_RATE * traded
                 reason = "entry" if held[ticker] == 0 else "exit" if wanted == 0 else "rebalance"
-                trade_rows.append((len(trade_rows) + 1, decision, day, ticker, "BUY" if change > 0 else "SELL", abs(change), at[ticker], traded, fee, reason,
-                                   f"{score[ticker]:.12g}", held[ticker] * at[ticker] / value, target))
+                trade_rows.append(
+                    (
+                        len(trade_rows) + 1,
+                        decision,
+                        day,
+                        ticker,
+                        "BUY" if change > 0 else "SELL",
+                        abs(change),
+                        at[ticker],
+                        traded,
+                        fee,
+                        reason,
+                        f"{score[ticker]:.12g}",
+                        held[ticker] * at[ticker] / value,
+                        target,
+                    )
+                )
                 cash -= change * at[ticker] + fee
                 fees += fee
                 held[ticker] = wanted
@@ -164,14 +195,30 @@ def simulate(seed: int = 0) -> Simulated:
         equity_rows.append((day, worth, cash, fees, worth / previous - 1))
         position_rows.append((day, *(held[t] for t in TICKERS), cash))
     equity = pd.DataFrame(equity_rows, columns=["date", "equity", "cash", "fees", "ret"])
-    span = closes.loc[ends[0]:]
+    span = closes.loc[ends[0] :]
     index = (span / span.iloc[0]).mean(axis=1)
     return Simulated(
         prices=closes.rename_axis("date").reset_index().melt("date", var_name="ticker", value_name="close").sort_values(["date", "ticker"]),
         signals=pd.DataFrame(signal_rows, columns=["decision_date", "fill_date", "ticker", "mom_6_1", "score", "rank"]),
         targets=pd.DataFrame(target_rows, columns=["decision_date", "fill_date", "ticker", "target_weight"]),
-        trades=pd.DataFrame(trade_rows, columns=["trade_id", "signal_date", "fill_date", "ticker", "side", "shares", "price", "value", "fee", "reason",
-                                                 "decided_by", "weight_before", "target_weight"]),
+        trades=pd.DataFrame(
+            trade_rows,
+            columns=[
+                "trade_id",
+                "signal_date",
+                "fill_date",
+                "ticker",
+                "side",
+                "shares",
+                "price",
+                "value",
+                "fee",
+                "reason",
+                "decided_by",
+                "weight_before",
+                "target_weight",
+            ],
+        ),
         positions=pd.DataFrame(position_rows, columns=["date", *TICKERS, "cash"]),
         equity=equity,
         benchmark=pd.DataFrame({"date": span.index, "benchmark_equity": (CAPITAL * index).to_numpy()}),
@@ -184,16 +231,26 @@ def _metrics(equity: pd.DataFrame, trades: int, fees: float) -> dict[str, float]
     total = wealth.iloc[-1] / CAPITAL - 1
     peak = np.maximum.accumulate(np.concatenate([[CAPITAL], wealth]))
     return {
-        "total_return": total, "annual_return": (1 + total) ** (252 / len(returns)) - 1, "annual_vol": returns.std() * 252**0.5,
-        "sharpe": returns.mean() / returns.std() * 252**0.5, "max_drawdown": float((np.concatenate([[CAPITAL], wealth]) / peak - 1).min()),
-        "trades": float(trades), "fees": fees, "exposure": float((1 - equity["cash"] / wealth).mean()),
+        "total_return": total,
+        "annual_return": (1 + total) ** (252 / len(returns)) - 1,
+        "annual_vol": returns.std() * 252**0.5,
+        "sharpe": returns.mean() / returns.std() * 252**0.5,
+        "max_drawdown": float((np.concatenate([[CAPITAL], wealth]) / peak - 1).min()),
+        "trades": float(trades),
+        "fees": fees,
+        "exposure": float((1 - equity["cash"] / wealth).mean()),
     }
 
 
 _BASIS = {
-    "total_return": "net of costs, whole period", "annual_return": "net of costs, geometric, 252 days a year", "annual_vol": "net of costs, daily, x sqrt(252)",
-    "sharpe": "net of costs, daily, rf 0, x sqrt(252)", "max_drawdown": "net of costs, daily closes", "trades": "fills, one row a fill",
-    "fees": "sum of the fee column, dollars", "exposure": "average daily share of equity invested, fraction of equity",
+    "total_return": "net of costs, whole period",
+    "annual_return": "net of costs, geometric, 252 days a year",
+    "annual_vol": "net of costs, daily, x sqrt(252)",
+    "sharpe": "net of costs, daily, rf 0, x sqrt(252)",
+    "max_drawdown": "net of costs, daily closes",
+    "trades": "fills, one row a fill",
+    "fees": "sum of the fee column, dollars",
+    "exposure": "average daily share of equity invested, fraction of equity",
 }
 
 
@@ -204,8 +261,8 @@ def report_text(made: Simulated) -> str:
     return f"""# Six-month momentum in eight large caps
 
 ## Summary
-From {first} to {last} the strategy returned {m['annual_return']:.1%} a year net of costs (total return {m['total_return']:.1%}, volatility
-{m['annual_vol']:.1%}, Sharpe {m['sharpe']:.2f}) with a maximum drawdown of {m['max_drawdown']:.1%} over {int(m['trades'])} trades (fills in `results/trades.csv`).
+From {first} to {last} the strategy returned {m["annual_return"]:.1%} a year net of costs (total return {m["total_return"]:.1%}, volatility
+{m["annual_vol"]:.1%}, Sharpe {m["sharpe"]:.2f}) with a maximum drawdown of {m["max_drawdown"]:.1%} over {int(m["trades"])} trades (fills in `results/trades.csv`).
 
 ## Method
 
@@ -225,14 +282,14 @@ Net of costs, {first} to {last}:
 
 | metric | strategy |
 |---|---|
-| Total return | {m['total_return']:.2%} |
-| Annual return | {m['annual_return']:.2%} |
-| Annual volatility | {m['annual_vol']:.2%} |
-| Sharpe ratio | {m['sharpe']:.3f} |
-| Max drawdown | {m['max_drawdown']:.2%} |
-| Number of trades | {int(m['trades'])} |
-| Average exposure | {m['exposure']:.1%} |
-| Total fees | ${m['fees']:,.2f} |
+| Total return | {m["total_return"]:.2%} |
+| Annual return | {m["annual_return"]:.2%} |
+| Annual volatility | {m["annual_vol"]:.2%} |
+| Sharpe ratio | {m["sharpe"]:.3f} |
+| Max drawdown | {m["max_drawdown"]:.2%} |
+| Number of trades | {int(m["trades"])} |
+| Average exposure | {m["exposure"]:.1%} |
+| Total fees | ${m["fees"]:,.2f} |
 
 All figures can be recomputed from `results/equity.csv` and `results/trades.csv`.
 

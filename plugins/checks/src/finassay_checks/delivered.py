@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from attrs import define, evolve, field
-from finassay.api.delivery import DeliveredFile, Package
 
+from finassay.api.delivery import DeliveredFile, Package
 from finassay_checks.figures import disagreements, headline_figures
 from finassay_checks.model import Choice, Delivered, Document, Finding, Role, RoleTable, Table
 from finassay_checks.reading.content import Content
@@ -16,10 +16,10 @@ from finassay_checks.reading.markdown import text_tables
 from finassay_checks.reading.text import plain, shown
 from finassay_checks.reports import is_report_file, last_report
 from finassay_checks.roles.choose import Selector
+from finassay_checks.roles.detect import Context
 from finassay_checks.roles.families import combined_files
 from finassay_checks.roles.plain import plain_roles
 from finassay_checks.roles.shape import Shape, shape_of
-from finassay_checks.roles.detect import Context
 from finassay_checks.roles.twins import drop_twins
 from finassay_checks.roles.wide import role_tables
 from finassay_checks.versions import superseded
@@ -47,20 +47,28 @@ class Reading:
         tables, documents, code = self._split(contents)
         messages = self._messages()
         tables += self._message_tables(messages)
-        found = self._guarded("roles", lambda: self._role_tables(tables), [])
+        found = self._role_tables(tables)
         tables, found, rules = self._versions(tables, found)
         found = drop_twins(found, self._named(messages), self.findings)
         found = combined_files(found)
-        documents = tuple(evolve(d, current=self._is_current(d.where, d.turn, rules)) for d in documents)
+        documents = [evolve(d, current=d.current and d.where not in rules) for d in documents]
         current = [d for d in documents if d.current]
         reports = last_report(current, self.package.deliveries, messages[-1].text if messages else "")
         choices, figures = self._choose(found, reports, messages)
         self.findings += disagreements(figures)
         return Delivered(
-            tables=tuple(tables), role_tables=tuple(found), choices=choices, reports=reports,
-            earlier_report=_earlier(reports, documents), last_message=messages[-1] if messages else None, messages=messages,
-            documents=tuple(current), code=tuple(c for c in code if self._is_current(c.where, c.turn, rules)), figures=figures,
-            findings=tuple(self.findings), superseded=rules,
+            tables=tuple(tables),
+            role_tables=tuple(found),
+            choices=choices,
+            reports=reports,
+            earlier_report=_earlier(reports, documents),
+            last_message=messages[-1] if messages else None,
+            messages=messages,
+            documents=tuple(current),
+            code=tuple(c for c in code if c.current and c.where not in rules),
+            figures=figures,
+            findings=tuple(self.findings),
+            superseded=rules,
         )
 
     def _files(self) -> Iterable[tuple[int, DeliveredFile]]:
@@ -74,7 +82,9 @@ class Reading:
                 seen.add((file.path, file.sha256))
                 count += 1
                 if count > self.limits.files:
-                    self.findings.append(Finding("too-many-files", f"more than {self.limits.files:,} files over all turns; the rest was not read"))
+                    self.findings.append(
+                        Finding("too-many-files", f"more than {self.limits.files:,} files over all turns; the rest was not read")
+                    )
                     return
                 yield delivery.turn, file
 
@@ -133,7 +143,9 @@ class Reading:
         for message in messages:
             for number, table in enumerate(text_tables(message.text), start=1):
                 raw = table.raw("")
-                made.append(Table(f"{message.where}#table{number}", message.where, message.turn, message is messages[-1], raw.frame, raw.notes))
+                made.append(
+                    Table(f"{message.where}#table{number}", message.where, message.turn, message is messages[-1], raw.frame, raw.notes)
+                )
         return made
 
     def _role_tables(self, tables: list[Table]) -> list[RoleTable]:
@@ -144,9 +156,11 @@ class Reading:
         for table in tables:
             if not len(table.frame.columns) or not len(table.frame):
                 continue
-            shape = shape_of(table, known, conditions.timezone)
-            dated: list[RoleTable] = self._guarded(table.where, lambda shape=shape: role_tables(shape, context), [])  # type: ignore[misc]
-            plain_found: list[RoleTable] = self._guarded(table.where, lambda shape=shape: plain_roles(shape), [])  # type: ignore[misc]
+            shape = self._guarded(table.where, shape_of, table, known, conditions.timezone, otherwise=None)
+            if shape is None:
+                continue
+            dated: list[RoleTable] = self._guarded(table.where, role_tables, shape, context, otherwise=[])
+            plain_found: list[RoleTable] = self._guarded(table.where, plain_roles, shape, otherwise=[])
             found += _reconciled(shape, dated, plain_found)
         return found
 
@@ -162,12 +176,14 @@ class Reading:
                     found |= {canonical_ticker(str(c)) for c in cells if looks_like_ticker(str(c).upper())}
         return frozenset(found)
 
-    def _guarded(self, where: str, compute: Callable[[], T], otherwise: T) -> T:
-        """Role detection over hostile cells must never take the whole grading down: what it cannot handle is a finding, and the table plays no role."""
+    def _guarded(self, where: str, compute: Callable[..., T], *arguments: object, otherwise: T) -> T:
+        """Cells of any type and size reach pandas: what cannot be interpreted is a finding, and the table plays no role."""
         try:
-            return compute()
-        except Exception as error:  # noqa: BLE001  cells of any type and size reach pandas here
-            self.findings.append(Finding("no-role", f"could not be interpreted: {type(error).__name__}: {shown(str(error), 120)}", shown(where)))
+            return compute(*arguments)
+        except Exception as error:  # the point is that no table takes the whole grading down
+            self.findings.append(
+                Finding("no-role", f"could not be interpreted: {type(error).__name__}: {shown(str(error), 120)}", shown(where))
+            )
             return otherwise
 
     def _versions(self, tables: list[Table], found: list[RoleTable]) -> tuple[list[Table], list[RoleTable], Mapping[str, str]]:
@@ -176,14 +192,13 @@ class Reading:
         renewed = {id(t): evolve(t, current=False) if t.current and t.path in rules else t for t in tables}
         return list(renewed.values()), [evolve(r, table=renewed[id(r.table)]) for r in found], rules
 
-    def _is_current(self, path: str, turn: int, rules: Mapping[str, str]) -> bool:
-        return turn == self.package.tree.turn and path not in rules
-
     def _named(self, messages: tuple[Document, ...]) -> str:
         return messages[-1].text if messages else ""
 
-    def _choose(self, found: list[RoleTable], reports: tuple[Document, ...], messages: tuple[Document, ...]) -> tuple[Mapping[Role, Choice], tuple]:  # type: ignore[type-arg]
-        by_role: "OrderedDict[Role, list[RoleTable]]" = OrderedDict()
+    def _choose(
+        self, found: list[RoleTable], reports: tuple[Document, ...], messages: tuple[Document, ...]
+    ) -> tuple[Mapping[Role, Choice], tuple]:  # type: ignore[type-arg]
+        by_role: OrderedDict[Role, list[RoleTable]] = OrderedDict()
         for candidate in found:
             by_role.setdefault(candidate.role, []).append(candidate)
         grouped = {role: tuple(tables) for role, tables in by_role.items()}
@@ -193,7 +208,11 @@ class Reading:
         named = "\n".join(d.text for d in (*reports, *([last] if last else [])))
         choices = Selector(grouped, said, named).choose()
         chosen = choices["metrics"].chosen
-        files = chosen if chosen is not None and not _in_text(chosen, reports, last) else next((m for m in metrics if not _in_text(m, reports, last)), None)
+        files = (
+            chosen
+            if chosen is not None and not _in_text(chosen, reports, last)
+            else next((m for m in metrics if not _in_text(m, reports, last)), None)
+        )
         return choices, headline_figures(reports, last, metrics, files)
 
 
@@ -206,17 +225,21 @@ def _reconciled(shape: Shape, dated: list[RoleTable], plain_found: list[RoleTabl
     if any(r.role in ("trades", "prices", "round_trips", "positions", "signals", "weights") for r in dated):
         return dated
     if any(r.role in ("variants", "periods", "checks", "metrics") for r in plain_found):
-        return [*plain_found, *(r for r in dated if r.role == "universe" and False)]
+        return plain_found
     both = [*dated, *plain_found]
     return both or [RoleTable("unknown", shape.table, {}, ("no role fits",), shape.table.frame)]
 
 
-def _earlier(reports: tuple[Document, ...], documents: tuple[Document, ...]) -> Document | None:
+def _earlier(reports: tuple[Document, ...], documents: list[Document]) -> Document | None:
     """The newest earlier version of the last report with other bytes: at its path, else another report document of an earlier turn."""
     if not reports:
         return None
     lead = reports[0]
     older = [d for d in documents if d.turn < lead.turn or not d.current]
     same = [d for d in older if d.where == lead.where and d.text != lead.text]
-    others = [d for d in older if is_report_file(d.where) and d.where not in {r.where for r in reports} and d.text != lead.text and "report" in d.where.lower()]
+    others = [
+        d
+        for d in older
+        if is_report_file(d.where) and d.where not in {r.where for r in reports} and d.text != lead.text and "report" in d.where.lower()
+    ]
     return max(same or others, key=lambda d: d.turn, default=None)

@@ -4,7 +4,6 @@ from typing import ClassVar
 
 from finassay.api.delivery import Package
 from finassay.api.grading import Document, Material, TableView
-
 from finassay_checks.options import NoOptions
 
 HEAD_ROWS = 8
@@ -15,7 +14,8 @@ MAX_CODE = 60_000
 
 
 class StandardReader:
-    """The whole conversation, the last report and the version before it, current tables with their first rows, and current code; all bounded."""
+    """The whole conversation, the last report and the version before it, current tables with their first rows, and current code;
+    all bounded."""
 
     api_version: ClassVar[int] = 1
     description: ClassVar[str] = "The conversation, the last two reports, tables with their first rows, and code."
@@ -42,7 +42,10 @@ class StandardReader:
             reports=tuple(reports),
             tables=tuple(
                 TableView(
-                    t.where, ", ".join(dict.fromkeys(roles.get(id(t), ["unknown"]))), tuple(str(c) for c in t.frame.columns[:200]), len(t.frame),
+                    t.where,
+                    ", ".join(dict.fromkeys(roles.get(id(t), ["unknown"]))),
+                    tuple(str(c) for c in t.frame.columns[:200]),
+                    len(t.frame),
                     t.frame.iloc[:HEAD_ROWS, :60].to_csv(index=False)[:HEAD_CHARACTERS],
                 )
                 for t in current

@@ -11,11 +11,14 @@ role        columns
 ========== =====================================================================================================================
 prices      date, ticker, open, high, low, close, adj_close, volume, row — `close` is what marks positions
 signals     date, ticker, name, score, rank, fill_date, row — one row a (date, ticker, signal name); date is the decision date
-weights     date, ticker, weight, kind, fill_date, row — weight as a fraction; date is the decision date where both are given; kind is `target`
+weights     date, ticker, weight, kind, fill_date, row — weight as a fraction; date is the decision date where both are given; kind
+is `target`
             (decision rows) or `held` (daily rows)
 positions   date, ticker, shares, dollars, row — cash is the ticker `$CASH` in dollars
-trades      fill_date, signal_date, ticker, shares, price, fee, value, reason, id, weight_before, target_weight, decided_by, row — shares are
-            signed (negative sells); value = |shares|·price unless delivered; fee ≥ 0 in money; `decided_by` is the deciding value if delivered
+trades      fill_date, signal_date, ticker, shares, price, fee, value, reason, id, weight_before, target_weight, decided_by, row —
+shares are
+            signed (negative sells); value = |shares|·price unless delivered; fee ≥ 0 in money; `decided_by` is the deciding value
+            if delivered
 round_trips entry_date, exit_date, ticker, shares, entry_price, exit_price, pnl, fee, open, row
 equity      date, equity, ret, cash, fees, row — equity in money or as an index; ret as a fraction
 benchmark   date, equity, ret, name, row
@@ -36,8 +39,25 @@ import pandas as pd
 from attrs import Factory, field, frozen
 
 Role = Literal[
-    "prices", "signals", "weights", "positions", "trades", "round_trips", "equity", "benchmark", "variants", "periods", "metrics", "states",
-    "events", "fundamentals", "universe", "spec", "sources", "checks", "unknown",
+    "prices",
+    "signals",
+    "weights",
+    "positions",
+    "trades",
+    "round_trips",
+    "equity",
+    "benchmark",
+    "variants",
+    "periods",
+    "metrics",
+    "states",
+    "events",
+    "fundamentals",
+    "universe",
+    "spec",
+    "sources",
+    "checks",
+    "unknown",
 ]
 
 
@@ -104,7 +124,18 @@ class Document:
 
 
 MetricName = Literal[
-    "total_return", "annual_return", "annual_vol", "sharpe", "sortino", "max_drawdown", "trades", "turnover", "win_rate", "exposure", "beta", "alpha",
+    "total_return",
+    "annual_return",
+    "annual_vol",
+    "sharpe",
+    "sortino",
+    "max_drawdown",
+    "trades",
+    "turnover",
+    "win_rate",
+    "exposure",
+    "beta",
+    "alpha",
     "fees",
 ]
 

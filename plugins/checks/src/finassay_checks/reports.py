@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from finassay.api.delivery import Delivery
-
 from finassay_checks.model import Document
 from finassay_checks.reading.files import BOOKKEEPING, DOCUMENTS, suffix_of
 from finassay_checks.versions import changed_in
@@ -37,7 +36,9 @@ def last_report(documents: Sequence[Document], deliveries: Sequence[Delivery], m
     changed: Mapping[str, int] = {d.where: changed_in(deliveries, d.where) for d in candidates}
     newest = max(changed.values())
     of_turn = [d for d in candidates if changed[d.where] == newest]
-    named = [d for d in of_turn if _REPORT_NAME.search(d.where.rpartition("/")[2])] or [d for d in of_turn if not _SIDE_NAME.match(d.where.rpartition("/")[2])]
+    named = [d for d in of_turn if _REPORT_NAME.search(d.where.rpartition("/")[2])] or [
+        d for d in of_turn if not _SIDE_NAME.match(d.where.rpartition("/")[2])
+    ]
     # A turn may touch a side document only: then the report of an earlier turn is still the report.
     reports = [d for d in candidates if re.search(r"report|write.?up|memo", d.where.rpartition("/")[2], re.I)]
     if reports and not any(d in reports for d in of_turn):

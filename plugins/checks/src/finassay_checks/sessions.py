@@ -1,5 +1,6 @@
 """Trading sessions of an exchange."""
 
+import warnings
 from datetime import date
 from functools import lru_cache
 
@@ -10,9 +11,10 @@ import pandas as pd
 def _calendar_sessions(exchange: str, first_year: int, last_year: int) -> pd.DatetimeIndex:
     import exchange_calendars
 
-    calendar = exchange_calendars.get_calendar(exchange, start=f"{first_year}-01-01", end=f"{last_year}-12-31")
-    sessions = calendar.sessions
-    return pd.DatetimeIndex(sessions.tz_localize(None) if sessions.tz is not None else sessions).astype("datetime64[ns]")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the calendar package uses what newer versions of pandas deprecate
+        sessions = exchange_calendars.get_calendar(exchange, start=f"{first_year}-01-01", end=f"{last_year}-12-31").sessions
+    return pd.DatetimeIndex(pd.DatetimeIndex(sessions.tz_localize(None) if sessions.tz is not None else sessions).as_unit("ns"))
 
 
 def sessions_between(exchange: str, start: "pd.Timestamp | date", end: "pd.Timestamp | date") -> pd.DatetimeIndex:
@@ -28,5 +30,5 @@ def sessions_between(exchange: str, start: "pd.Timestamp | date", end: "pd.Times
     try:
         sessions = _calendar_sessions(exchange, max(first.year, 1900), min(last.year, 2050))
     except (exchange_calendars.errors.CalendarError, ValueError, OverflowError):
-        return pd.bdate_range(first, last).astype("datetime64[ns]")
+        return pd.bdate_range(first, last).as_unit("ns")
     return sessions[(sessions >= first) & (sessions <= last)]

@@ -33,7 +33,7 @@ def version_folder(path: str) -> tuple[str, int] | None:
 
 def _by_folder(paths: Sequence[str], is_ledger: Callable[[str], bool]) -> dict[str, str]:
     found = {path: f"rule b: in the folder '{folder}'" for path in paths if (folder := marked_folder(path))}
-    versioned = {path: folder for path in paths if path not in found and (folder := version_folder(path))}
+    versioned = {path: version for path in paths if path not in found and (version := version_folder(path))}
     outside = any(is_ledger(path) for path in paths if path not in found and path not in versioned)
     newest = max((number for _, number in versioned.values()), default=0)
     for path, (folder, number) in versioned.items():
@@ -66,7 +66,7 @@ def _stem(path: str) -> tuple[str, int]:
     match = _MARKED_NUMBER.search(stem) or (None if suffix.lower() in _TABLE_SUFFIXES else _BARE_NUMBER.search(stem))
     if match is None:
         return f"{folder}/{stem}.{suffix}".lower(), 0
-    base = (stem[: match.start()] + stem[match.end():]).strip("_-. ()")
+    base = (stem[: match.start()] + stem[match.end() :]).strip("_-. ()")
     return (f"{folder}/{base}.{suffix}".lower(), int(match[1])) if base else (path, 0)
 
 
@@ -77,7 +77,7 @@ def _by_number(deliveries: Sequence[Delivery], others: Mapping[str, str]) -> dic
         if file.path not in others:
             stem, number = _stem(file.path)
             groups[stem].append((file.path, number))
-    found = {}
+    found: dict[str, str] = {}
     for members in groups.values():
         if len(members) > 1:
             last = max(members, key=lambda member: (changed_in(deliveries, member[0]), member[1]))
@@ -100,7 +100,8 @@ def changed_in(deliveries: Sequence[Delivery], path: str) -> int:
 
 
 def superseded(deliveries: Sequence[Delivery], is_ledger: Callable[[str], bool]) -> dict[str, str]:
-    """Paths of the last tree that are not current, with the rule that says so. `is_ledger` tells whether a file holds an equity table or a trade log.
+    """Paths of the last tree that are not current, with the rule that says so. `is_ledger` tells whether a file holds an equity
+    table or a trade log.
 
     Rule (a), earlier bytes of a path and files no longer in the tree, needs no entry here: only the last tree is looked at.
     """

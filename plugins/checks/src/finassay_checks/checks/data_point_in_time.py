@@ -6,7 +6,6 @@ from typing import ClassVar
 from finassay.api.delivery import Package
 from finassay.api.grading import Answer
 from finassay.api.verdict import Evidence, Verdict
-
 from finassay_checks.checks.backtest_base import ProgramCheck, note, rows
 
 
@@ -24,9 +23,21 @@ class PointInTimeStrictness(ProgramCheck):
         found = package.fact(late_rows)
         used = package.fact(late_use)
         cutoff = package.cutoff.isoformat()
-        facts = {"dated_rows": found.dated, "dated_tables": found.dated_tables, "late_rows": found.late, "cutoff": cutoff, "late_use": used.status}
+        facts = {
+            "dated_rows": found.dated,
+            "dated_tables": found.dated_tables,
+            "late_rows": found.late,
+            "cutoff": cutoff,
+            "late_use": used.status,
+        }
         evidence: list[Evidence] = [
-            rows(f"{t.count:,} rows of turn {t.turn} are dated after {cutoff}", t.where, [f"{r} ({d})" for r, d in zip(t.rows, t.dates, strict=True)], t.dates[0], f"≤ {cutoff}")
+            rows(
+                f"{t.count:,} rows of turn {t.turn} are dated after {cutoff}",
+                t.where,
+                [f"{r} ({d})" for r, d in zip(t.rows, t.dates, strict=True)],
+                t.dates[0],
+                f"≤ {cutoff}",
+            )
             for t in sorted(found.tables, key=lambda t: -t.count)[:12]
         ]
         evidence += [note(text) for text in found.notes[:3]]

@@ -6,7 +6,6 @@ from typing import ClassVar
 from finassay.api.delivery import Package
 from finassay.api.grading import Answer, CheckBrief
 from finassay.api.verdict import Evidence, Verdict
-
 from finassay_checks.checks.backtest_base import ProgramCheck, note, rows
 
 
@@ -38,7 +37,15 @@ class DeliveredDataQuality(ProgramCheck):
             shown = f"{quality.counts[name]:,}" if name == "u" else f"{quality.counts[name]:,} ({quality.shares[name]:.3%})"
             text = f"{NAMES[name]}: {'within the limit' if name in kept else 'beyond the limit'}"
             evidence.append(rows(text, where, quality.listed.get(name, ()), shown, f"≤ {limit:.1%}" if limit else "0"))
-        evidence += [note(f"most {NAMES[name]}: {ticker} ({share:.2%} of its days)", where) for name, (ticker, share) in quality.worst.items()]
+        evidence += [
+            note(f"most {NAMES[name]}: {ticker} ({share:.2%} of its days)", where) for name, (ticker, share) in quality.worst.items()
+        ]
         evidence += [note(text, where) for text in quality.notes]
-        facts = {"table": where, "cells": quality.cells, "tickers": quality.tickers, "counts": dict(quality.counts), "shares": dict(quality.shares)}
+        facts = {
+            "table": where,
+            "cells": quality.cells,
+            "tickers": quality.tickers,
+            "counts": dict(quality.counts),
+            "shares": dict(quality.shares),
+        }
         return self.scored(level, f"The price table keeps {len(kept)} of 5 limits.", evidence, facts)

@@ -7,7 +7,6 @@ from typing import ClassVar
 from finassay.api.delivery import Package
 from finassay.api.grading import Answer, CheckBrief, CheckRole
 from finassay.api.verdict import Verdict
-
 from finassay_checks.checks.backtest_base import ProgramCheck, note
 
 
@@ -21,7 +20,9 @@ class StatedBasis(ProgramCheck):
 
     def brief(self, package: Package) -> CheckBrief:
         stated, lacking = _stated(package)
-        return CheckBrief(facts={"metrics_with_basis": stated, "metrics_without_basis": lacking, "figures_that_differ": _differences(package)})
+        return CheckBrief(
+            facts={"metrics_with_basis": stated, "metrics_without_basis": lacking, "figures_that_differ": _differences(package)}
+        )
 
     def run(self, package: Package, answers: Mapping[str, Answer]) -> Verdict:
         stated, lacking = _stated(package)

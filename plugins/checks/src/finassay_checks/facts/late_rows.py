@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from attrs import frozen
-from finassay.api.delivery import Package
 
+from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
 from finassay_checks.model import Delivered, RoleTable, Table
 from finassay_checks.roles import names
@@ -16,13 +16,32 @@ from finassay_checks.roles.cells import to_dates, to_numbers
 from finassay_checks.roles.shape import Shape, shape_of
 from finassay_checks.sessions import sessions_between
 
-_ORDER = ("trades", "round_trips", "fundamentals", "prices", "positions", "equity", "benchmark", "signals", "weights", "states", "events", "universe")
+_ORDER = (
+    "trades",
+    "round_trips",
+    "fundamentals",
+    "prices",
+    "positions",
+    "equity",
+    "benchmark",
+    "signals",
+    "weights",
+    "states",
+    "events",
+    "universe",
+)
 _DATE_OF = {"trades": "fill_date", "round_trips": "exit_date", "universe": "start", "fundamentals": "announced"}
 _LABELLED = frozenset({"periods", "metrics", "variants", "equity", "benchmark"})
-_NO_DATA_DATE = re.compile(r"retriev|fetch|download|access|generated|created|run_?at|planned|plan(?:ned)?_|target|forecast|expected|next|schedul|due|maturity|payable|pay_?date|delist|cut-?off|valid|fill|effective|"
-                           r"execution|^to$|^end|until|expir", re.I)
+_NO_DATA_DATE = re.compile(
+    r"retriev|fetch|download|access|generated|created|run_?at|planned|plan(?:ned)?_|target|forecast|expected|next|schedul|due|maturity|payable|pay_?date|delist|cut-?off|valid|fill|effective|"
+    r"execution|^to$|^end|until|expir",
+    re.I,
+)
 _RETRIEVAL = re.compile(r"retriev|fetch|download|access|as_?of|snapshot|timestamp|updated|collected", re.I)
-_LABEL = re.compile(r"^\s*(?:(?P<year>(?:19|20)\d{2})(?:\s*\(.{0,20}\))?|(?P<y2>(?:19|20)\d{2})[-/ ]?(?P<month>0[1-9]|1[0-2])|(?P<y3>(?:19|20)\d{2})[- ]?Q(?P<q>[1-4])|Q(?P<q2>[1-4])[- ](?P<y4>(?:19|20)\d{2}))\s*$")
+_LABEL = re.compile(
+    r"^\s*(?:(?P<year>(?:19|20)\d{2})(?:\s*\(.{0,20}\))?|(?P<y2>(?:19|20)\d{2})[-/ ]?(?P<month>0[1-9]|1[0-2])|(?P<y3>(?:19"
+    r"|20)\d{2})[- ]?Q(?P<q>[1-4])|Q(?P<q2>[1-4])[- ](?P<y4>(?:19|20)\d{2}))\s*$"
+)
 MAX_SHOWN = 12
 
 
@@ -78,7 +97,9 @@ class _Count:
 
     def all(self) -> LateRows:
         seen: set[tuple[Any, ...]] = set()
-        dated_rows, dated_tables, found, notes = 0, 0, [], []
+        dated_rows, dated_tables = 0, 0
+        found: list[LateTable] = []
+        notes: list[str] = []
         for table in self.delivered.tables:
             dated = self._dates(table, notes)
             if dated is None or not dated.dates.notna().any():
@@ -133,7 +154,10 @@ class _Count:
         known = [p for p in periods if p is not None]
         if len(known) < 0.8 * first.notna().sum() or not known or not shape.of("number"):
             return None
-        return _Dated(pd.Series([p[1] if p else pd.NaT for p in periods], index=table.frame.index), pd.Series([p[0] if p else pd.NaT for p in periods], index=table.frame.index))
+        return _Dated(
+            pd.Series([p[1] if p else pd.NaT for p in periods], index=table.frame.index),
+            pd.Series([p[0] if p else pd.NaT for p in periods], index=table.frame.index),
+        )
 
     def _other_dates(self, shape: Shape, table: Table, notes: list[str]) -> _Dated | None:
         columns = shape.of("date")
@@ -161,7 +185,9 @@ class _Count:
                 return None
         rows = np.flatnonzero(late)
         shown = [str(d.date()) for d in dated.dates.iloc[rows[:MAX_SHOWN]]]
-        return LateTable(table.where, table.turn, len(rows), tuple(int(r) + 1 for r in rows[:MAX_SHOWN]), tuple(shown), dated.starts is not None)
+        return LateTable(
+            table.where, table.turn, len(rows), tuple(int(r) + 1 for r in rows[:MAX_SHOWN]), tuple(shown), dated.starts is not None
+        )
 
     def _label_is_late(self, row: "pd.Series[Any]", start: pd.Timestamp, end: pd.Timestamp) -> bool:
         """A period that begins after the cutoff is late; one that holds it, unless its value recomputes from rows up to the cutoff."""
@@ -198,7 +224,8 @@ def _period_starts(dates: "pd.Series[Any]") -> "pd.Series[Any] | None":
     spacing = float(known.diff().dt.days.median())
     if spacing >= 27 and bool(known.dt.is_month_end.all()):
         months = 1 if spacing < 45 else 3 if spacing < 120 else 12
-        return dates.dt.to_period("M").dt.start_time - pd.DateOffset(months=months - 1)
+        starts: pd.Series[Any] = dates.dt.to_period("M").dt.start_time - pd.DateOffset(months=months - 1)
+        return starts
     if 6 <= spacing <= 8 and known.dt.dayofweek.nunique() == 1 and known.dt.dayofweek.iloc[0] >= 4:
         return dates - pd.Timedelta(days=6)
     return None

@@ -1,8 +1,11 @@
 """`late_use` (spec D.0.4): results made from data after the cutoff although no delivered row is dated after it.
 
-Two ways to find it. The log: a logged result dated after the cutoff stands, label and value, in a delivered file. The rerun: where the package has a runner
-and delivered code loads data that was not delivered, the code is run twice, with the data as they are and with every table that pandas reads cut at the cutoff;
-a delivered signals, weights, trades or equity table that only the first run reproduces was made from late data. Reading a source that runs past the cutoff and
+Two ways to find it. The log: a logged result dated after the cutoff stands, label and value, in a delivered file. The rerun: where
+the package has a runner
+and delivered code loads data that was not delivered, the code is run twice, with the data as they are and with every table that
+pandas reads cut at the cutoff;
+a delivered signals, weights, trades or equity table that only the first run reproduces was made from late data. Reading a source
+that runs past the cutoff and
 dropping those rows gives the same table twice and is neither.
 """
 
@@ -10,8 +13,8 @@ import re
 from collections.abc import Iterator
 
 from attrs import frozen
-from finassay.api.delivery import Package
 
+from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
 from finassay_checks.facts.rerun import cut_runs
 
@@ -38,7 +41,10 @@ def late_use(package: Package) -> LateUse:
         return LateUse(False, "log searched; code not rerun (no runner)")
     rerun = package.fact(cut_runs)
     if rerun.reproduced_only_uncut:
-        evidence = tuple((table, f"reproduced by {rerun.script} on the data as they are, and not on the same data cut at the cutoff") for table in rerun.reproduced_only_uncut)
+        evidence = tuple(
+            (table, f"reproduced by {rerun.script} on the data as they are, and not on the same data cut at the cutoff")
+            for table in rerun.reproduced_only_uncut
+        )
         return LateUse(True, "delivered tables need data from after the cutoff", evidence)
     return LateUse(False, f"log searched; {rerun.status}")
 

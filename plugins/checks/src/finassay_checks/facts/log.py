@@ -6,12 +6,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from attrs import frozen
+
 from finassay.api.delivery import Package
 
 _EXECUTES = re.compile(r"bash|shell|exec|terminal|command|python|run|process|notebook|repl", re.I)
-_FETCHES = re.compile(r"fetch|download|http|url|browse|search|api|query|get_|load|read_csv|datasets?|sampledata|yfinance|curl|wget|import\b", re.I)
+_FETCHES = re.compile(
+    r"fetch|download|http|url|browse|search|api|query|get_|load|read_csv|datasets?|sampledata|yfinance|curl|wget|import\b", re.I
+)
 _WRITES = re.compile(r"write|edit|create|patch|str_replace", re.I)
-_FAILED_TEXT = re.compile(r"Traceback \(most recent call last\)|\bTimeoutError\b|\btimed out\b|Connection(?:Error| refused)|\b(?:404|403|429|500|502|503)\b.{0,20}(?:error|not found|too many)", re.I)
+_FAILED_TEXT = re.compile(
+    r"Traceback \(most recent call last\)|\bTimeoutError\b|\btimed out\b|Connection(?:Error| refused)|\b(?:404|403|429|500|502"
+    r"|503)\b.{0,20}(?:error|not found|too many)",
+    re.I,
+)
 MAX_TEXT = 400_000
 
 
@@ -46,7 +53,9 @@ class Call:
 
     @property
     def failed(self) -> bool:
-        return self.has_result and (self.is_error or self.exit_code not in (None, 0) or (self.executes and bool(_FAILED_TEXT.search(self.output or ""))))
+        return self.has_result and (
+            self.is_error or self.exit_code not in (None, 0) or (self.executes and bool(_FAILED_TEXT.search(self.output or "")))
+        )
 
     @property
     def complete(self) -> bool:
@@ -81,14 +90,21 @@ def _calls(package: Package) -> Iterator[Call]:
         data = waiting.pop(0) if waiting else None
         code = data.get("exit_code") if data is not None else None
         yield Call(
-            event.turn, str(event.data.get("name", "")), as_text(event.data.get("input", "")), as_text(data.get("output", "")) if data is not None else None,
-            bool(data.get("is_error", False)) if data is not None else False, code if isinstance(code, int) and not isinstance(code, bool) else None, data is not None,
+            event.turn,
+            str(event.data.get("name", "")),
+            as_text(event.data.get("input", "")),
+            as_text(data.get("output", "")) if data is not None else None,
+            bool(data.get("is_error", False)) if data is not None else False,
+            code if isinstance(code, int) and not isinstance(code, bool) else None,
+            data is not None,
         )
 
 
 def agent_turns(package: Package) -> tuple[int, ...]:
     """Numbers of the agent's turns."""
-    return tuple(sorted({m.turn for m in package.conversation.of("agent")} | {t.turn for t in package.turns} | {d.turn for d in package.deliveries}))
+    return tuple(
+        sorted({m.turn for m in package.conversation.of("agent")} | {t.turn for t in package.turns} | {d.turn for d in package.deliveries})
+    )
 
 
 def failed_turns(package: Package) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from finassay.api.delivery import Package
-
 from finassay_checks.delivered import read_delivery
 from finassay_checks.facts.quality import Quality, quality_of
 

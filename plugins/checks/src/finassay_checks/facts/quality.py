@@ -11,7 +11,11 @@ from finassay_checks.sessions import sessions_between
 
 LIMITS: Mapping[str, float] = {"m": 0.01, "g": 0.01, "u": 0.0, "s": 0.005, "o": 0.001}
 NAMES: Mapping[str, str] = {
-    "m": "empty cells", "g": "sessions without a row", "u": "duplicate rows", "s": "stale closes", "o": "unexplained jumps",
+    "m": "empty cells",
+    "g": "sessions without a row",
+    "u": "duplicate rows",
+    "s": "stale closes",
+    "o": "unexplained jumps",
 }
 STALE_RUN = 5
 JUMP, SPIKE = 0.5, 0.25
@@ -85,7 +89,9 @@ def quality_of(frame: pd.DataFrame, exchange: str) -> Quality:
     shares |= {"g": counts["g"] / expected if expected else 0.0, "u": float(counts["u"])}
     listed = {name: _listed(panel, mark) for name, mark in marks.items()}
     listed["u"] = tuple(f"{d.date()} {t}" for d, t in frame.loc[duplicated, ["date", "ticker"]].head(MAX_LISTED).itertuples(index=False))
-    per_ticker = {name: mark.sum(axis=0) / np.maximum(inside.sum(axis=0), 1) for name, mark in marks.items()} | {"g": gaps / np.maximum(inside.sum(axis=0) + gaps, 1)}
+    per_ticker = {name: mark.sum(axis=0) / np.maximum(inside.sum(axis=0), 1) for name, mark in marks.items()} | {
+        "g": gaps / np.maximum(inside.sum(axis=0) + gaps, 1)
+    }
     worst = {name: (str(panel.tickers[int(np.argmax(v))]), float(v.max())) for name, v in per_ticker.items() if len(v) and v.max() > 0}
     return Quality(cells, len(panel.tickers), counts, shares, worst, listed, tuple(notes))
 
@@ -121,7 +127,11 @@ def _gaps(panel: _Panel, first: Array, last: Array, exchange: str, notes: list[s
     has_row[matched] = panel.present[place[matched]]
     starts = np.where(spanned, first, 0)
     ends = np.where(spanned, last, 0)
-    within = (sessions.to_numpy()[:, None] >= panel.dates.to_numpy()[starts]) & (sessions.to_numpy()[:, None] <= panel.dates.to_numpy()[ends]) & spanned
+    within = (
+        (sessions.to_numpy()[:, None] >= panel.dates.to_numpy()[starts])
+        & (sessions.to_numpy()[:, None] <= panel.dates.to_numpy()[ends])
+        & spanned
+    )
     return (within & ~has_row).sum(axis=0), int(within.sum())
 
 
@@ -149,7 +159,7 @@ def _jumps(panel: _Panel) -> Array:
         if len(values) < 3:
             continue
         moves = values[1:] / values[:-1] - 1
-        for step in np.flatnonzero(np.abs(moves) > SPIKE):
+        for step in map(int, np.flatnonzero(np.abs(moves) > SPIKE)):
             day = step + 1
             back = day + 1 < len(values) and abs(values[day + 1] / values[day - 1] - 1) < 0.05
             if back or (abs(moves[step]) > JUMP and not _explained(panel, rows, day, column, moves[step])):

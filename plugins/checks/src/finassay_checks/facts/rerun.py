@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from attrs import frozen
-from finassay.api.delivery import Package
 
+from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
 from finassay_checks.model import Delivered, Document
 from finassay_checks.roles.cells import to_numbers
@@ -18,9 +18,11 @@ SECONDS = 120.0
 MAX_SCRIPTS = 2
 TESTED = ("signals", "weights", "trades", "equity")
 # Code that loads something besides its own files: a data package, a download, an absolute path.
-_LOADS = re.compile(r"\bdatasets?\b|sampledata|load_[a-z0-9_]*(?:dataset|data|prices|index)|yfinance|importlib\.resources|pkgutil|requests\.|urlopen|pandas_datareader|find_spec|[\"']/[A-Za-z]")
+_LOADS = re.compile(
+    r"\bdatasets?\b|sampledata|load_[a-z0-9_]*(?:dataset|data|prices|index)|yfinance|importlib\.resources|pkgutil|requests\.|urlopen|pandas_datareader|find_spec|[\"']/[A-Za-z]"
+)
 _ENTRY = re.compile(r"(?:^|/)(?:run|main|make|backtest)[^/]*\.py$")
-_CUT = '''
+_CUT = """
 import runpy, sys
 import pandas as _pd
 _LAST = _pd.Timestamp("{cutoff}")
@@ -52,7 +54,7 @@ for _name in ("read_csv", "read_parquet", "read_json", "read_excel", "read_feath
 sys.argv = ["{script}"]
 sys.path.insert(0, "{folder}")
 runpy.run_path("{script}", run_name="__main__")
-'''
+"""
 _CUT_NAME = "_cut_at_cutoff_.py"
 
 
@@ -73,7 +75,9 @@ def cut_runs(package: Package) -> CutRuns:
         return CutRuns("no code to rerun")
     if not any(_LOADS.search(d.text) for d in scripts):
         return CutRuns("the code reads delivered files only, so that the delivered rows tell")
-    entries = sorted((d for d in scripts if _safe(d.where)), key=lambda d: (not _ENTRY.search(d.where), not _named(d, delivered), d.where))[:MAX_SCRIPTS]
+    entries = sorted((d for d in scripts if _safe(d.where)), key=lambda d: (not _ENTRY.search(d.where), not _named(d, delivered), d.where))[
+        :MAX_SCRIPTS
+    ]
     for entry in entries:
         found = _twice(package, delivered, entry)
         if found is not None:
@@ -93,9 +97,13 @@ def _twice(package: Package, delivered: Delivered, entry: Document) -> CutRuns |
     runner = package.runner
     assert runner is not None
     files = {file.path: package.path(file) for file in package.tree.files}
-    targets = {c.chosen.table.path for role in TESTED if (c := delivered.choices[role]).chosen is not None}  # type: ignore[index,union-attr]
+    targets = {c.chosen.table.path for role in TESTED if (c := delivered.choices[role]).chosen is not None}  # type: ignore[index]
     as_is = runner.run(files, ("{python}", entry.where), seconds=SECONDS)
-    kept = {path: as_is.written[path].read_bytes() for path in targets if path in as_is.written and as_is.written[path].stat().st_size < 200 * 2**20}
+    kept = {
+        path: as_is.written[path].read_bytes()
+        for path in targets
+        if path in as_is.written and as_is.written[path].stat().st_size < 200 * 2**20
+    }
     same = {path for path, data in kept.items() if _same_table(path, data, files[path].read_bytes())}
     # A rewritten file with unchanged bytes is not listed as written; such a run reproduces it as well.
     unchanged = {path for path in targets if path not in as_is.written} if as_is.exit_code == 0 and as_is.written else set()
@@ -115,7 +123,11 @@ def _compare_cut(package: Package, entry: Document, files: Mapping[str, Path], s
         wrapper.write_text(script)
         cut = runner.run({**files, _CUT_NAME: wrapper}, ("{python}", _CUT_NAME), seconds=SECONDS)
         differing = tuple(
-            sorted(path for path in same if path in cut.written and not _same_table(path, cut.written[path].read_bytes(), files[path].read_bytes()))
+            sorted(
+                path
+                for path in same
+                if path in cut.written and not _same_table(path, cut.written[path].read_bytes(), files[path].read_bytes())
+            )
         )
     if cut.exit_code != 0 and not differing:
         return CutRuns("the code ran on the data as they are; on cut data it did not end well, so that late use is not tested", entry.where)

@@ -34,7 +34,11 @@ def _from_table(table: Table, text: str, known: dict[MetricName, float]) -> Iter
 
 
 def _kept(metric: MetricName, basis: dict[str, str]) -> dict[str, str]:
-    return {name: text[:200] for name, text in basis.items() if not (name == "annualisation" and metric in ("total_return", "max_drawdown", "trades"))}
+    return {
+        name: text[:200]
+        for name, text in basis.items()
+        if not (name == "annualisation" and metric in ("total_return", "max_drawdown", "trades"))
+    }
 
 
 def _known(figures: Iterable[Figure]) -> dict[MetricName, float]:
@@ -49,7 +53,8 @@ def headline_figures(
 ) -> tuple[Figure, ...]:
     """All reported figures of the headline in order of authority, without repetitions of a metric in one place.
 
-    `metrics_tables` are the current tables in the role `metrics` (those inside a report or message have its path); `file_table` is the metrics file that counts.
+    `metrics_tables` are the current tables in the role `metrics` (those inside a report or message have its path); `file_table` is
+    the metrics file that counts.
     """
     found: list[Figure] = []
     documents = [*reports, *([message] if message is not None else [])]
@@ -61,9 +66,10 @@ def headline_figures(
         found += _from_prose(document, summary=False)
     if file_table is not None:
         found += _from_table(file_table.table, "\n".join(d.text for d in reports), _known(found))
-    seen: set[tuple[str, str]] = set()
-    kept = [f for f in found if not ((f.metric, f.where) in seen or seen.add((f.metric, f.where)))]
-    return tuple(kept[:MAX_FIGURES])
+    first: dict[tuple[str, str], Figure] = {}
+    for figure in found:
+        first.setdefault((figure.metric, figure.where), figure)
+    return tuple(first.values())[:MAX_FIGURES]
 
 
 def disagreements(figures: Sequence[Figure]) -> Iterator[Finding]:
@@ -74,5 +80,9 @@ def disagreements(figures: Sequence[Figure]) -> Iterator[Finding]:
         slack = 1.02 * (figure.precision + lead.precision) + 1e-9
         if abs(figure.value - lead.value) > slack:
             yield Finding(
-                "figures-differ", f"{figure.metric} differs between {lead.where} and {figure.where}", figure.where, expected=f"{lead.value:.6g}", found=f"{figure.value:.6g}"
+                "figures-differ",
+                f"{figure.metric} differs between {lead.where} and {figure.where}",
+                figure.where,
+                expected=f"{lead.value:.6g}",
+                found=f"{figure.value:.6g}",
             )

@@ -10,14 +10,21 @@ from finassay_checks.roles import names
 
 MAX_TEXT = 400_000
 _NUM = r"[-+−–]?(?:US\$|[$€£])?[-+−–]?\d[\d,]*(?:\.\d+)?\s?(?:%|x\b|bps?\b|bp\b|(?:million|mn|m|k|bn)\b)?"
-_LINK = r"(?:[\s:=~≈(*_`]|\bof\b|\bwas\b|\bis\b|\bat\b|\babout\b|\baround\b|\broughly\b|\bratio\b|\bcomes? to\b|\bstood at\b|\breached\b|\btotal(?:led)?\b|\baveraged?\b|\bnet\b|\brf ?= ?0\b|[),]){0,9}?"
+_LINK = (
+    r"(?:[\s:=~≈(*_`]|\bof\b|\bwas\b|\bis\b|\bat\b|\babout\b|\baround\b|\broughly\b|\bratio\b|\bcomes? to\b|\bstood at\b"
+    r"|\breached\b|\btotal(?:led)?\b|\baveraged?\b|\bnet\b|\brf ?= ?0\b|[),]){0,9}?"
+)
 _YEAR = r"(?:a year|per year|per annum|annually|p\.?\s?a\.?|/yr|annuali[sz]ed|a yr)"
 
 _AFTER: tuple[tuple[MetricName, str], ...] = (
     ("sharpe", r"\bsharpe(?: ratio)?"),
     ("sortino", r"\bsortino(?: ratio)?"),
     ("max_drawdown", r"\b(?:max(?:imum)?\.?|worst|largest|deepest)[ -](?:peak-to-trough )?draw-?down"),
-    ("annual_return", r"\b(?:cagr|annuali[sz]ed (?:net )?return|annual (?:net )?return|compound annual (?:growth|return)(?: rate)?|return (?:a|per) year|net annual return)"),
+    (
+        "annual_return",
+        r"\b(?:cagr|annuali[sz]ed (?:net )?return|annual (?:net )?return|compound annual (?:growth|return)(?: rate)?"
+        r"|return (?:a|per) year|net annual return)",
+    ),
     ("total_return", r"\b(?:total|cumulative) (?:net )?return"),
     ("annual_vol", r"\b(?:annuali[sz]ed |annual |realised |realized )*(?:volatility|vol)"),
     ("annual_return", r"\b(?:it |strategy |portfolio )?return(?:s|ed)?"),
@@ -41,18 +48,45 @@ _BEFORE: tuple[tuple[MetricName, str], ...] = (
 )
 _AFTER_RE = tuple((metric, re.compile(rf"(?:{pattern}){_LINK}({_NUM})", re.I)) for metric, pattern in _AFTER)
 # These names bind to the number behind them before a number is read as `11.1% a year`.
-_FIRST_RE = tuple((metric, pattern) for metric, pattern in _AFTER_RE if metric in ("sharpe", "sortino", "max_drawdown", "turnover", "win_rate", "exposure", "fees"))
+_FIRST_RE = tuple(
+    (metric, pattern)
+    for metric, pattern in _AFTER_RE
+    if metric in ("sharpe", "sortino", "max_drawdown", "turnover", "win_rate", "exposure", "fees")
+)
 _BEFORE_RE = tuple((metric, re.compile(rf"({_NUM}){pattern}", re.I)) for metric, pattern in _BEFORE)
-_NO_RETURN = re.compile(r"cost|fee|drag|trail|gap|beat|excess|outperform|underperform|lag|behind|ahead|alpha|turn ?over|rate|dividend|yield|inflation|difference|better|worse", re.I)
+_NO_RETURN = re.compile(
+    r"cost|fee|drag|trail|gap|beat|excess|outperform|underperform|lag|behind|ahead|alpha|turn ?over|rate|dividend|yield"
+    r"|inflation|difference|better|worse",
+    re.I,
+)
 _A_YEAR = re.compile(rf"{_YEAR}|annual|cagr", re.I)
-_CLAUSE = re.compile(r";\s|\bwhile\b|\bwhereas\b|\bagainst\b|\bversus\b|\bvs\b\.?|\bcompared\b|\bcompares\b|\bbut\b|\bthan\b|(?<=[a-z%\d]),\s(?=(?:and )?the (?:S&P|benchmark|index|equal))", re.I)
+_CLAUSE = re.compile(
+    r";\s|\bwhile\b|\bwhereas\b|\bagainst\b|\bversus\b|\bvs\b\.?|\bcompared\b|\bcompares\b|\bbut\b|\bthan\b"
+    r"|(?<=[a-z%\d]),\s(?=(?:and )?the (?:S&P|benchmark|index|equal))",
+    re.I,
+)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*\-\[(\"$])|\n{2,}|\n(?=\s{0,6}(?:[-*+•]|\d{1,3}[.)])\s)|\n(?=#)")
-_TARGET = re.compile(r"target|limit|threshold|\bcap\b|at most|no more than|risk[- ]free|per side|for example|would have|sub-?period|\bif\b|worst (?:day|month)|break-?even|tolerance", re.I)
-_OTHERS = re.compile(r"without the|no stop|gross|first half|second half|in[- ]sample|out[- ]of[- ]sample|previous version|earlier version|version \d|\bv\d\b|\bat \d+ ?(?:bps?|bp)\b|zero[- ]cost|"
-                     r"\b(?:in|during|from|for|over|since) (?:the )?(?:(?:19|20)\d{2}s?)\b(?!-|–| to)|each year|best year|\byears? (?:of|with)\b|t-?stat|standard error", re.I)
-_SKIPPED = re.compile(r"sensitiv|robust|variant|sub-?period|by year|calendar year|limit(?:ation)?s|caveat|risk|method|rule|assum|setting|how it|benchmark|comparison|appendix|data\b|source|version|what changed|"
-                      r"out[- ]of[- ]sample|decade|specification", re.I)
-_SUMMARY = re.compile(r"summary|headline|key (?:result|figure|number)|tl;?dr|results?\b|performance|at a glance|bottom line|conclusion|metrics|trades", re.I)
+_TARGET = re.compile(
+    r"target|limit|threshold|\bcap\b|at most|no more than|risk[- ]free|per side|for example|would have|sub-?period|\bif\b"
+    r"|worst (?:day|month)|break-?even|tolerance",
+    re.I,
+)
+_OTHERS = re.compile(
+    r"without the|no stop|gross|first half|second half|in[- ]sample|out[- ]of[- ]sample|previous version|earlier version"
+    r"|version \d|\bv\d\b|\bat \d+ ?(?:bps?|bp)\b|zero[- ]cost|"
+    r"\b(?:in|during|from|for|over|since) (?:the )?(?:(?:19|20)\d{2}s?)\b(?!-|–| to)|each year|best year|\byears? (?:of"
+    r"|with)\b|t-?stat|standard error",
+    re.I,
+)
+_SKIPPED = re.compile(
+    r"sensitiv|robust|variant|sub-?period|by year|calendar year|limit(?:ation)?s|caveat|risk|method|rule|assum|setting|how it"
+    r"|benchmark|comparison|appendix|data\b|source|version|what changed|"
+    r"out[- ]of[- ]sample|decade|specification",
+    re.I,
+)
+_SUMMARY = re.compile(
+    r"summary|headline|key (?:result|figure|number)|tl;?dr|results?\b|performance|at a glance|bottom line|conclusion|metrics|trades", re.I
+)
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*)$", re.M)
 
 
@@ -95,20 +129,27 @@ def _clause_figures(clause: str, sentence: str, summary: bool) -> Iterator[Said]
                     continue
                 token = match[1].strip()
                 following = clause[end : end + 12].lower()
-                if re.match(r"\s*(?:day|month|session|name|stock|bps? |year|ticker|%? ?target)", following) and not re.match(r"\s*a year", following):
+                if re.match(r"\s*(?:day|month|session|name|stock|bps? |year|ticker|%? ?target)", following) and not re.match(
+                    r"\s*a year", following
+                ):
                     continue
                 if metric == "trades" and ("." in token or "%" in token or re.fullmatch(r"(?:19|20)\d{2}", token)):
                     continue
-                if metric in ("annual_vol", "max_drawdown", "annual_return", "total_return") and ("%" not in token and "." not in token or token.endswith("x")):
+                if metric in ("annual_vol", "max_drawdown", "annual_return", "total_return") and (
+                    ("%" not in token and "." not in token) or token.endswith("x")
+                ):
                     continue
-                if metric == "annual_return" and (_NO_RETURN.search(clause[max(match.start() - 40, 0) : start]) or not _A_YEAR.search(sentence)):
+                if metric == "annual_return" and (
+                    _NO_RETURN.search(re.split(r"[,(:]", clause[max(start - 40, 0) : start])[-1]) or not _A_YEAR.search(sentence)
+                ):
                     continue
                 taken.append((start, end))
                 yield Said(metric, token, sentence, summary)
 
 
 def said(text: str) -> Iterator[Said]:
-    """The headline's figures that a report's or message's prose gives, in order; benchmarks, variants, sub-periods and targets are left out."""
+    """The headline's figures that a report's or message's prose gives, in order; benchmarks, variants, sub-periods and targets are
+    left out."""
     for heading, body in sections(text):
         if heading and _SKIPPED.search(heading) and not re.search(r"result|summary|headline|performance", heading, re.I):
             continue
@@ -124,6 +165,8 @@ def said(text: str) -> Iterator[Said]:
 
 
 def _speaks_of_benchmark(clause: str) -> bool:
-    return bool(re.search(r"S&P|\bSPY\b|\bindex\b|benchmark|equal[- ]weight(?:ed)?\b|buy[- ]and[- ]hold|holding all|\ball (?:the )?\d+\b", clause, re.I)) or (
-        len(clause) < 60 and names.is_benchmark(clause)
-    )
+    return bool(
+        re.search(
+            r"S&P|\bSPY\b|\bindex\b|benchmark|equal[- ]weight(?:ed)?\b|buy[- ]and[- ]hold|holding all|\ball (?:the )?\d+\b", clause, re.I
+        )
+    ) or (len(clause) < 60 and names.is_benchmark(clause))

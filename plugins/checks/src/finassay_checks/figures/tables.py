@@ -57,11 +57,13 @@ def _by_row(table: Table, frame: pd.DataFrame) -> Iterator[Cell]:
 def _by_column(table: Table, frame: pd.DataFrame, known: dict[MetricName, float]) -> Iterator[Cell]:
     """One row a portfolio, metrics across."""
     metric_columns = [(c, metric) for c in frame.columns if (metric := metric_of(str(c))) is not None]
-    labels = [c for c in frame.columns if metric_of(str(c)) is None and any(isinstance(v, str) and printed(v) is None for v in frame[c].head(20))]
+    labels = [
+        c for c in frame.columns if metric_of(str(c)) is None and any(isinstance(v, str) and printed(v) is None for v in frame[c].head(20))
+    ]
     head = frame.head(MAX_ROWS)
     rows = list(range(len(head)))
     named = [" ".join(str(head[c].iloc[i]) for c in labels[:1]) for i in rows]
-    row = max(rows, key=lambda i: (_label_score(named[i]), _agreement(head.iloc[i], metric_columns, known), -i))
+    row = max(rows, key=lambda i: (_label_score(named[i]), _agreement(head.iloc[[i]], metric_columns, known), -i))
     for column, metric in metric_columns:
         value = head[column].iloc[row]
         number = printed(value)
@@ -71,11 +73,11 @@ def _by_column(table: Table, frame: pd.DataFrame, known: dict[MetricName, float]
             yield Cell(metric, scaled, f"{label} | {column} | {_shown(value)}".strip(" |"), f"{label} {column}")
 
 
-def _agreement(row: "pd.Series[Any]", columns: list[tuple[Any, MetricName]], known: dict[MetricName, float]) -> int:
+def _agreement(row: pd.DataFrame, columns: list[tuple[Any, MetricName]], known: dict[MetricName, float]) -> int:
     """How many figures of the report's summary a row repeats."""
     count = 0
     for column, metric in columns:
-        number = printed(row[column])
+        number = printed(row[column].iloc[0])
         scaled = in_unit(metric, number, str(column)) if number is not None and metric in known else None
         count += scaled is not None and abs(scaled.value - known[metric]) <= max(0.006 * abs(known[metric]), 1.01 * scaled.precision)
     return count
@@ -93,5 +95,7 @@ def cells_of(table: Table, known: dict[MetricName, float]) -> list[Cell]:
     by_row = sum(metric_of(str(v)) is not None for v in frame.iloc[:MAX_ROWS, 0])
     by_column = sum(metric_of(str(c)) is not None for c in frame.columns)
     made = list(_by_row(table, frame)) if by_row >= by_column else list(_by_column(table, frame, known))
-    seen: set[MetricName] = set()
-    return [cell for cell in made if not (cell.metric in seen or seen.add(cell.metric))]
+    first: dict[MetricName, Cell] = {}
+    for cell in made:
+        first.setdefault(cell.metric, cell)
+    return list(first.values())

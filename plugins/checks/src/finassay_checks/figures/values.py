@@ -8,14 +8,21 @@ from attrs import frozen
 from finassay_checks.model import MetricName
 from finassay_checks.roles.cells import parse_number
 
-FRACTIONS: frozenset[MetricName] = frozenset({"total_return", "annual_return", "annual_vol", "max_drawdown", "win_rate", "exposure", "alpha"})
-_PRINTED = re.compile(r"[-+(]?\s*[-+]?\s*(?:US\$|[$€£])?\s*[-+]?(?P<digits>\d[\d,' ]*(?:\.(?P<decimals>\d+))?|\.(?P<bare>\d+))(?:[eE](?P<exponent>[-+]?\d+))?\s*(?P<unit>%|bps?|x|k|mn|m|bn|b)?(?![A-Za-z])", re.I)
+FRACTIONS: frozenset[MetricName] = frozenset(
+    {"total_return", "annual_return", "annual_vol", "max_drawdown", "win_rate", "exposure", "alpha"}
+)
+_PRINTED = re.compile(
+    r"[-+(]?\s*[-+]?\s*(?:US\$|[$€£])?\s*[-+]?(?P<digits>\d[\d,' ]*(?:\.(?P<decimals>\d+))?"
+    r"|\.(?P<bare>\d+))(?:[eE](?P<exponent>[-+]?\d+))?\s*(?P<unit>%|bps?|x|k|mn|m|bn|b)?(?![A-Za-z])",
+    re.I,
+)
 _SCALES = {"%": 0.01, "bp": 1e-4, "bps": 1e-4, "k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9, "b": 1e9, "x": 1.0, "": 1.0}
 
 
 @frozen
 class Printed:
-    """A number as printed: `value` with its unit applied, `precision` half a unit of its last digit, `percent` whether a % stood behind it."""
+    """A number as printed: `value` with its unit applied, `precision` half a unit of its last digit, `percent` whether a % stood
+    behind it."""
 
     value: float
     precision: float
@@ -49,16 +56,19 @@ def printed(cell: Any) -> Printed | None:
 
 
 def in_unit(metric: MetricName, number: Printed, hint: str) -> Printed | None:
-    """The number in the metric's unit: fractions for returns and rates (drawdown negative), plain for ratios and counts; None where it cannot be one.
+    """The number in the metric's unit: fractions for returns and rates (drawdown negative), plain for ratios and counts; None
+    where it cannot be one.
 
-    `hint` is the label or sentence: a `%` or `pct` in it means that bare numbers are percent. A bare number beyond 1.5 is percent for rates that cannot exceed
+    `hint` is the label or sentence: a `%` or `pct` in it means that bare numbers are percent. A bare number beyond 1.5 is percent
+    for rates that cannot exceed
     it and for drawdowns; for returns only if the label says so, since 139 may be 13,900 %.
     """
     value, precision = number.value, number.precision
     percent_label = bool(re.search(r"%|\bpct\b|percent|_pct", hint, re.I))
     if metric in FRACTIONS:
         if number.unit not in ("%", "bp", "bps", "x") and (
-            (percent_label and not (metric == "annual_return" and abs(value) < 0.02 and value)) or (metric in ("max_drawdown", "win_rate", "exposure", "annual_vol") and abs(value) > 2)
+            (percent_label and not (metric == "annual_return" and abs(value) < 0.02 and value))
+            or (metric in ("max_drawdown", "win_rate", "exposure", "annual_vol") and abs(value) > 2)
         ):
             value, precision = value / 100, precision / 100
         if metric == "max_drawdown":

@@ -28,7 +28,8 @@ class Measured:
 
 
 def measure(path: Path, limits: ReadLimits, sheets: bool) -> Measured:
-    """Expand every member in small pieces without keeping it. Raises `Unreadable` if it grows beyond the limit, lies about its parts or is nested.
+    """Expand every member in small pieces without keeping it. Raises `Unreadable` if it grows beyond the limit, lies about its
+    parts or is nested.
 
     With `sheets`, the range that the cells of a worksheet span is bounded as well: readers allocate it densely.
     """

@@ -1,6 +1,7 @@
 """Parquet, row group by row group, within the limits that its own footer promises."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -37,15 +38,17 @@ def read_parquet(path: Path, limits: ReadLimits) -> Content:
 def _frame(table: pa.Table) -> pd.DataFrame:
     # Nested columns would become Python objects of any depth; their text is enough to see that they are there.
     flat = [
-        column if not pa.types.is_nested(column.type) else pa.array([str(v)[:200] for v in column.to_pylist()])
-        for column in table.columns
+        column if not pa.types.is_nested(column.type) else pa.array([str(v)[:200] for v in column.to_pylist()]) for column in table.columns
     ]
     flat = [column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column for column in flat]
     frame = pa.Table.from_arrays(flat, names=_unique(table.column_names)).replace_schema_metadata(None).to_pandas(date_as_object=False)
-    return frame.rename(columns=lambda name: "" if name in ("__index_level_0__", "index") and _is_dated(frame[name]) else name)
+    renamed: pd.DataFrame = frame.rename(
+        columns=lambda name: "" if name in ("__index_level_0__", "index") and _is_dated(frame[name]) else name
+    )
+    return renamed
 
 
-def _is_dated(series: "pd.Series[object]") -> bool:
+def _is_dated(series: "pd.Series[Any]") -> bool:
     return bool(pd.api.types.is_datetime64_any_dtype(series.dtype))
 
 

@@ -133,9 +133,10 @@ def _arrow(
         if table.num_rows > limits.rows or table.num_rows * table.num_columns > limits.cells:
             raise Unreadable(f"has more than {limits.rows:,} rows or {limits.cells:,} cells", "too-large")
         return table
-    if "UTF8" in message or "UTF-8" in message:
-        if isinstance(source, Path):
-            return _arrow(pa.BufferReader(decode(read_bytes(source, limits.table_bytes)).encode()), delimiter, names, skip, text, skipped, limits)
+    if ("UTF8" in message or "UTF-8" in message) and isinstance(source, Path):
+        return _arrow(
+            pa.BufferReader(decode(read_bytes(source, limits.table_bytes)).encode()), delimiter, names, skip, text, skipped, limits
+        )
     raise Unreadable(f"is no readable table: {message[:200]}")
 
 

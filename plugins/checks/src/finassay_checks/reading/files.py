@@ -19,10 +19,32 @@ NOTEBOOKS = frozenset({".ipynb"})
 RICH = frozenset({".docx", ".pdf"})
 PICTURES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".bmp", ".ico"})
 ARCHIVES = frozenset({".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst", ".lz4", ".jar", ".whl", ".egg", ".npz"})
-OBJECTS = frozenset({".pkl", ".pickle", ".joblib", ".dill", ".npy", ".pt", ".h5", ".hdf5", ".hdf", ".rds", ".rdata", ".mat", ".feather", ".db", ".sqlite", ".sqlite3", ".duckdb"})
+OBJECTS = frozenset(
+    {
+        ".pkl",
+        ".pickle",
+        ".joblib",
+        ".dill",
+        ".npy",
+        ".pt",
+        ".h5",
+        ".hdf5",
+        ".hdf",
+        ".rds",
+        ".rdata",
+        ".mat",
+        ".feather",
+        ".db",
+        ".sqlite",
+        ".sqlite3",
+        ".duckdb",
+    }
+)
 DOCUMENTS = MARKDOWN | HTML | PLAIN | NOTEBOOKS | RICH
 TABLES = DELIMITED | PARQUET | JSON | WORKBOOKS
-BOOKKEEPING = frozenset({"requirements.txt", "constraints.txt", "license", "license.txt", "makefile", "dockerfile", ".gitignore", "py.typed", "robots.txt"})
+BOOKKEEPING = frozenset(
+    {"requirements.txt", "constraints.txt", "license", "license.txt", "makefile", "dockerfile", ".gitignore", "py.typed", "robots.txt"}
+)
 
 
 def suffix_of(path: str) -> str:
@@ -85,8 +107,16 @@ def _rich(path: Path, suffix: str, limits: ReadLimits) -> Content:
 
 
 _READERS: tuple[tuple[frozenset[str], Callable[[Path, str, ReadLimits], Content]], ...] = (
-    (DELIMITED, _delimited), (PARQUET, _parquet), (JSON, _json), (WORKBOOKS, _workbook), (MARKDOWN, _markdown), (HTML, _html), (PLAIN, _plain), (CODE, _code),
-    (NOTEBOOKS, _notebook), (RICH, _rich),
+    (DELIMITED, _delimited),
+    (PARQUET, _parquet),
+    (JSON, _json),
+    (WORKBOOKS, _workbook),
+    (MARKDOWN, _markdown),
+    (HTML, _html),
+    (PLAIN, _plain),
+    (CODE, _code),
+    (NOTEBOOKS, _notebook),
+    (RICH, _rich),
 )
 
 
@@ -118,5 +148,5 @@ def read_file(path: Path, name: str, limits: ReadLimits) -> Content:
         raise Unreadable("does not fit into memory", "too-large") from None
     except RecursionError:
         raise Unreadable("is nested too deeply") from None
-    except Exception as error:  # noqa: BLE001  parsers of hostile bytes raise anything; whatever it is, the file was not readable
+    except Exception as error:
         raise Unreadable(f"cannot be read: {type(error).__name__}") from error

@@ -9,7 +9,28 @@ from finassay_checks.reading.limits import ReadLimits, Unreadable
 from finassay_checks.reading.text import decode, plain
 
 _LEFT_OUT = frozenset({"script", "style", "template", "noscript", "svg", "math", "object", "iframe", "head"})
-_BLOCKS = frozenset({"p", "div", "section", "article", "li", "ul", "ol", "br", "blockquote", "pre", "figcaption", "caption", "header", "footer", "main", "hr", "dt", "dd"})
+_BLOCKS = frozenset(
+    {
+        "p",
+        "div",
+        "section",
+        "article",
+        "li",
+        "ul",
+        "ol",
+        "br",
+        "blockquote",
+        "pre",
+        "figcaption",
+        "caption",
+        "header",
+        "footer",
+        "main",
+        "hr",
+        "dt",
+        "dd",
+    }
+)
 _HEADINGS = {f"h{n}": "#" * n for n in range(1, 7)}
 MAX_EVENTS = 2_000_000
 
@@ -17,7 +38,10 @@ MAX_EVENTS = 2_000_000
 def markdown_of(data: str) -> str:
     """The text of an HTML document as Markdown: headings, paragraphs and pipe tables. Raises `Unreadable`."""
     try:
-        root = html.document_fromstring(data.encode("utf-8", "replace"), parser=html.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True))
+        root = html.document_fromstring(
+            data.encode("utf-8", "replace"),
+            parser=html.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True),
+        )
     except (etree.ParserError, etree.XMLSyntaxError, ValueError) as error:
         raise Unreadable(f"is no readable HTML: {str(error)[:120]}") from None
     return "".join(_text(root))

@@ -55,7 +55,11 @@ def _mapped(value: dict[str, Any]) -> pd.DataFrame | None:
                 frame.insert(0, "", [_cell(c) for c in index])
             return frame
     items = list(value.items())
-    if len(items) >= 2 and all(isinstance(v, list) and v and all(_scalar(c) for c in v) for _, v in items) and len({len(v) for _, v in items}) == 1:
+    if (
+        len(items) >= 2
+        and all(isinstance(v, list) and v and all(_scalar(c) for c in v) for _, v in items)
+        and len({len(v) for _, v in items}) == 1
+    ):
         return pd.DataFrame({str(k)[:200]: [_cell(c) for c in v] for k, v in items})
     if len(items) >= 1 and all(isinstance(v, dict) and v and all(_scalar(c) for c in v.values()) for _, v in items):
         inner = {str(k) for _, v in items[:50] for k in v}
@@ -63,7 +67,7 @@ def _mapped(value: dict[str, Any]) -> pd.DataFrame | None:
         if _dated(inner) and not _dated(outer):
             keys = list(dict.fromkeys(k for _, v in items for k in v))
             return pd.DataFrame({"": keys} | {str(k)[:200]: [_cell(v.get(key)) for key in keys] for k, v in items})
-        if _dated(outer) or len(items) >= 2 and len(inner) <= 60:
+        if _dated(outer) or (len(items) >= 2 and len(inner) <= 60):
             keys = list(dict.fromkeys(k for _, v in items for k in v))
             return pd.DataFrame({"": list(value)} | {str(k)[:200]: [_cell(v.get(k)) for _, v in items] for k in keys})
     return None
@@ -86,7 +90,11 @@ def _walk(root: Any, limits: ReadLimits) -> Iterator[tuple[str, pd.DataFrame]]:
             if frame is not None:
                 yield path, frame
             nested = [v for v in value[:2_000] if isinstance(v, (list, dict))]
-            pending += [(path, v, {}) for v in nested if frame is None or isinstance(v, dict) and any(isinstance(x, (list, dict)) for x in v.values())][: limits.tables_per_file]
+            pending += [
+                (path, v, {})
+                for v in nested
+                if frame is None or (isinstance(v, dict) and any(isinstance(x, (list, dict)) for x in v.values()))
+            ][: limits.tables_per_file]
         elif isinstance(value, dict):
             frame = _mapped(value)
             if frame is not None:
@@ -94,7 +102,12 @@ def _walk(root: Any, limits: ReadLimits) -> Iterator[tuple[str, pd.DataFrame]]:
                 continue
             flat = {k: v for k, v in value.items() if _scalar(v)}
             if len(flat) >= 2 and not (outer and path.endswith("[]")):
-                yield path, pd.DataFrame({"name": [str(k)[:200] for k in flat], "value": pd.Series([_cell(v) for v in flat.values()], dtype=object)})
+                yield (
+                    path,
+                    pd.DataFrame(
+                        {"name": [str(k)[:200] for k in flat], "value": pd.Series([_cell(v) for v in flat.values()], dtype=object)}
+                    ),
+                )
             pending += [(f"{path}.{k}"[-200:].lstrip("."), v, flat) for k, v in value.items() if not _scalar(v)]
 
 

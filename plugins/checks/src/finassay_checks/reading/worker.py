@@ -1,4 +1,5 @@
-"""A process of its own for formats whose parsers may allocate or loop without bound: `python -I -m finassay_checks.reading.worker KIND PATH LIMITS`.
+"""A process of its own for formats whose parsers may allocate or loop without bound: `python -I -m finassay_checks.reading.worker
+KIND PATH LIMITS`.
 
 It bounds its own memory and processor time, and writes one JSON object: the content, or `{"unreadable": [kind, message]}`.
 """
@@ -28,7 +29,9 @@ def in_worker(kind: str, path: Path, limits: ReadLimits) -> Any:
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        raise Unreadable(f"cannot be parsed within {limits.worker_seconds} s and {limits.worker_bytes:,} bytes of memory", "too-large") from None
+        raise Unreadable(
+            f"cannot be parsed within {limits.worker_seconds} s and {limits.worker_bytes:,} bytes of memory", "too-large"
+        ) from None
     if "unreadable" in answer:
         check, message = answer["unreadable"]
         raise Unreadable(message, check)
@@ -100,7 +103,7 @@ def main(argv: list[str]) -> int:
         answer = {"unreadable": [error.check, str(error)]}
     except MemoryError:
         answer = {"unreadable": ["too-large", "does not fit into memory"]}
-    except Exception as error:  # noqa: BLE001  parsers of hostile bytes raise anything
+    except Exception as error:
         answer = {"unreadable": ["unreadable-file", f"cannot be parsed: {type(error).__name__}: {str(error)[:120]}"]}
     sys.stdout.write(json.dumps(answer))
     return 0

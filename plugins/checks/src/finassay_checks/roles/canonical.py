@@ -11,20 +11,52 @@ from finassay_checks.roles.cells import strings_of, to_dates, to_numbers, to_tic
 
 Frame = pd.DataFrame
 _BUY = frozenset({"buy", "b", "bot", "bought", "long", "bto", "buytoopen", "open", "entry", "enter", "add", "increase", "buytocover", "in"})
-_SELL = frozenset({"sell", "s", "sld", "sold", "short", "stc", "selltoclose", "close", "exit", "reduce", "trim", "decrease", "out", "sellshort"})
+_SELL = frozenset(
+    {"sell", "s", "sld", "sold", "short", "stc", "selltoclose", "close", "exit", "reduce", "trim", "decrease", "out", "sellshort"}
+)
 
 COLUMNS: Mapping[str, Mapping[str, str]] = {
-    "prices": dict(date="date", ticker="ticker", open="number", high="number", low="number", close="number", adj_close="number", volume="number"),
-    "trades": dict(fill_date="date", signal_date="date", ticker="ticker", shares="number", price="number", fee="number", value="number", reason="text",
-                   id="text", weight_before="number", target_weight="number", decided_by="any"),
-    "round_trips": dict(entry_date="date", exit_date="date", ticker="ticker", shares="number", entry_price="number", exit_price="number",
-                        pnl="number", fee="number", open="bool"),
-    "weights": dict(date="date", fill_date="date", ticker="ticker", weight="number"),
-    "positions": dict(date="date", ticker="ticker", shares="number", dollars="number"),
-    "equity": dict(date="date", equity="number", ret="number", cash="number", fees="number"),
-    "benchmark": dict(date="date", equity="number", ret="number"),
-    "events": dict(date="date", ticker="ticker", event="text", fill_date="date"),
-    "universe": dict(ticker="ticker", start="date", end="date"),
+    "prices": {
+        "date": "date",
+        "ticker": "ticker",
+        "open": "number",
+        "high": "number",
+        "low": "number",
+        "close": "number",
+        "adj_close": "number",
+        "volume": "number",
+    },
+    "trades": {
+        "fill_date": "date",
+        "signal_date": "date",
+        "ticker": "ticker",
+        "shares": "number",
+        "price": "number",
+        "fee": "number",
+        "value": "number",
+        "reason": "text",
+        "id": "text",
+        "weight_before": "number",
+        "target_weight": "number",
+        "decided_by": "any",
+    },
+    "round_trips": {
+        "entry_date": "date",
+        "exit_date": "date",
+        "ticker": "ticker",
+        "shares": "number",
+        "entry_price": "number",
+        "exit_price": "number",
+        "pnl": "number",
+        "fee": "number",
+        "open": "bool",
+    },
+    "weights": {"date": "date", "fill_date": "date", "ticker": "ticker", "weight": "number"},
+    "positions": {"date": "date", "ticker": "ticker", "shares": "number", "dollars": "number"},
+    "equity": {"date": "date", "equity": "number", "ret": "number", "cash": "number", "fees": "number"},
+    "benchmark": {"date": "date", "equity": "number", "ret": "number"},
+    "events": {"date": "date", "ticker": "ticker", "event": "text", "fill_date": "date"},
+    "universe": {"ticker": "ticker", "start": "date", "end": "date"},
 }
 
 
@@ -149,7 +181,11 @@ def equity(role: str, frame: Frame, mapping: Mapping[str, str], timezone: str, l
     made = simple(role, frame, mapping, timezone)
     if "ret" in mapping:
         spread = made["ret"].abs().median()
-        if "%" in mapping["ret"] or "pct" in names.parts(mapping["ret"]) or (np.isfinite(spread) and made["ret"].abs().max() > 1.5 and spread > 0.05):
+        if (
+            "%" in mapping["ret"]
+            or "pct" in names.parts(mapping["ret"])
+            or (np.isfinite(spread) and made["ret"].abs().max() > 1.5 and spread > 0.05)
+        ):
             texts = frame[mapping["ret"]]
             if pd.api.types.is_numeric_dtype(texts.dtype) or not strings_of(texts.head(50)).str.contains("%").any():
                 made["ret"] = made["ret"] / 100
@@ -159,20 +195,30 @@ def equity(role: str, frame: Frame, mapping: Mapping[str, str], timezone: str, l
     return made
 
 
-def long_signals(frame: Frame, date: str, ticker: str, values: Sequence[str], primary: str | None, rank: str | None, fill: str | None, timezone: str) -> Frame:
+def long_signals(
+    frame: Frame, date: str, ticker: str, values: Sequence[str], primary: str | None, rank: str | None, fill: str | None, timezone: str
+) -> Frame:
     """One row a (date, ticker, signal name); the rank belongs to the primary signal."""
     dates, tickers = to_dates(frame[date], timezone), to_tickers(frame[ticker])
     fills = column(frame, fill, "date", timezone)
     ranks = column(frame, rank, "number", timezone)
     rows = np.arange(1, len(frame) + 1)
     pieces = []
-    for name in values or [rank]:
-        assert name is not None
+    for name in values or ([rank] if rank is not None else []):
         belongs = name == primary or len(values) <= 1
-        pieces.append(pd.DataFrame({
-            "date": dates, "ticker": tickers, "name": name, "score": to_numbers(frame[name]) if values else np.nan,
-            "rank": ranks if belongs else np.nan, "fill_date": fills, "row": rows,
-        }))
+        pieces.append(
+            pd.DataFrame(
+                {
+                    "date": dates,
+                    "ticker": tickers,
+                    "name": name,
+                    "score": to_numbers(frame[name]) if values else np.nan,
+                    "rank": ranks if belongs else np.nan,
+                    "fill_date": fills,
+                    "row": rows,
+                }
+            )
+        )
     made = pd.concat(pieces, ignore_index=True) if len(pieces) > 1 else pieces[0]
     return made[made["date"].notna() & made["ticker"].notna()].reset_index(drop=True)
 
@@ -206,10 +252,16 @@ def states(frame: Frame, date: str, values: Sequence[str], timezone: str) -> Fra
 
 def fundamentals(frame: Frame, period: str, announced: str | None, ticker: str, values: Sequence[str], timezone: str) -> Frame:
     pieces = [
-        pd.DataFrame({
-            "period_end": column(frame, period, "date", timezone), "announced": column(frame, announced, "date", timezone),
-            "ticker": to_tickers(frame[ticker]), "name": name, "value": to_numbers(frame[name]), "row": np.arange(1, len(frame) + 1),
-        })
+        pd.DataFrame(
+            {
+                "period_end": column(frame, period, "date", timezone),
+                "announced": column(frame, announced, "date", timezone),
+                "ticker": to_tickers(frame[ticker]),
+                "name": name,
+                "value": to_numbers(frame[name]),
+                "row": np.arange(1, len(frame) + 1),
+            }
+        )
         for name in values
     ]
     made = pd.concat(pieces, ignore_index=True)

@@ -7,11 +7,32 @@ import numpy as np
 import pandas as pd
 
 _STAMP_ZONE = re.compile(r"(?:[+-]\d{2}:?\d{2}|Z)$")
-_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%m/%d/%y", "%d-%b-%Y", "%d %b %Y",
-            "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%d-%b-%y", "%Y.%m.%d")
+_FORMATS = (
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%Y%m%d",
+    "%d.%m.%Y",
+    "%m/%d/%Y",
+    "%d/%m/%Y",
+    "%m-%d-%Y",
+    "%d-%m-%Y",
+    "%m/%d/%y",
+    "%d-%b-%Y",
+    "%d %b %Y",
+    "%d %B %Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
+    "%b %d %Y",
+    "%d-%b-%y",
+    "%Y.%m.%d",
+)
 _EMPTY = frozenset({"", "-", "--", "nan", "none", "null", "na", "n/a", "#n/a", "nat", "<na>"})
 _SUFFIX = {"k": 1e3, "m": 1e6, "mn": 1e6, "mm": 1e6, "bn": 1e9, "b": 1e9}
-_NUMBER = re.compile(r"^\(?\s*([-+]?)\s*(?:US\$|[$€£])?\s*([-+]?)\s*(\d[\d,.' \u00a0\u202f]*|\.\d+)(?:[eE]([-+]?\d{1,3}))?\s*(%|x|bps?|bp|k|mn|mm|m|bn|b)?\s*\)?$", re.I)
+_NUMBER = re.compile(
+    r"^\(?\s*([-+]?)\s*(?:US\$|[$€£])?\s*([-+]?)\s*(\d[\d,.' \u00a0\u202f]*|\.\d+)(?:[eE]([-+]?\d{1,3}))?\s*(%|x|bps?|bp|k|mn"
+    r"|mm|m|bn|b)?\s*\)?$",
+    re.I,
+)
 DATE_SHARE = 0.95
 _FIRST, _LAST = pd.Timestamp("1900-01-01"), pd.Timestamp("2200-01-01")
 
@@ -68,7 +89,9 @@ def to_numbers(series: "pd.Series[Any]") -> "pd.Series[float]":
     direct = pd.to_numeric(series, errors="coerce").astype("float64")
     if direct.notna().sum() < series.notna().sum():
         texts = strings_of(series[direct.isna()])
-        comma = bool(len(texts)) and texts.str.match(r"^[-+]?\d{1,3}(?:\.\d{3})*,\d+$").mean() > 0.5 and not texts.str.match(r".*,\d{3}$").all()
+        comma = (
+            bool(len(texts)) and texts.str.match(r"^[-+]?\d{1,3}(?:\.\d{3})*,\d+$").mean() > 0.5 and not texts.str.match(r".*,\d{3}$").all()
+        )
         parsed = {cell: parse_number(text, comma) for cell, text in texts.items()}
         rest = _broadcast(series, {k: v for k, v in parsed.items() if v is not None}, np.nan, "float64")
         direct = direct.where(direct.notna(), rest)
@@ -94,11 +117,14 @@ def utc_dates(stamps: "pd.Series[Any]", timezone: str) -> "pd.Series[Any]":
     naive = stamps.dt.tz_convert("UTC").dt.tz_localize(None)
     known = naive.dropna()
     hours = set((known - known.dt.normalize()).dt.total_seconds().unique() / 3600)
+    dates: pd.Series[Any]
     if hours <= {0.0} or hours <= {4.0, 5.0} or hours <= {20.0, 21.0}:
-        return naive.dt.normalize()
-    if hours <= {22.0, 23.0}:
-        return (naive + pd.Timedelta(hours=2)).dt.normalize()
-    return stamps.dt.tz_convert(timezone).dt.tz_localize(None).dt.normalize()
+        dates = naive.dt.normalize()
+    elif hours <= {22.0, 23.0}:
+        dates = (naive + pd.Timedelta(hours=2)).dt.normalize()
+    else:
+        dates = stamps.dt.tz_convert(timezone).dt.tz_localize(None).dt.normalize()
+    return dates
 
 
 def _text_dates(texts: "pd.Series[Any]", timezone: str) -> "pd.Series[Any]":
@@ -139,7 +165,9 @@ def to_dates(series: "pd.Series[Any]", timezone: str = "America/New_York", name_
         if name_is_date and parsed.notna().mean() < 0.5:
             numbers = pd.Series([parse_number(t) for t in texts], index=texts.index, dtype="float64")
             parsed = parsed.where(parsed.notna(), _number_dates(numbers))
-        dates = _broadcast(series, {k: v.to_datetime64() for k, v in parsed.items() if v is not pd.NaT}, np.datetime64("NaT"), "datetime64[ns]")
+        dates = _broadcast(
+            series, {k: v.to_datetime64() for k, v in parsed.items() if v is not pd.NaT}, np.datetime64("NaT"), "datetime64[ns]"
+        )
     dates = dates.astype("datetime64[ns]")
     return dates.where((dates >= _FIRST) & (dates <= _LAST)).dt.normalize()
 
@@ -152,14 +180,14 @@ def _number_dates(series: "pd.Series[Any]") -> "pd.Series[Any]":
     if known.empty or not np.isfinite(known).all():
         return nothing
     low, high = known.min(), known.max()
-    if 19_000_101 <= low and high <= 22_001_231:
+    if low >= 19_000_101 and high <= 22_001_231:
         text = numbers.map(lambda v: f"{int(v)}", na_action="ignore")
         return pd.to_datetime(text, format="%Y%m%d", errors="coerce")
-    if 20_000 <= low and high <= 80_000:
+    if low >= 20_000 and high <= 80_000:
         return pd.to_datetime(numbers, unit="D", origin="1899-12-30", errors="coerce")
-    if 1e8 <= low and high <= 7e9:
+    if low >= 1e8 and high <= 7e9:
         return pd.to_datetime(numbers, unit="s", errors="coerce")
-    if 1e11 <= low and high <= 7e12:
+    if low >= 1e11 and high <= 7e12:
         return pd.to_datetime(numbers, unit="ms", errors="coerce")
     return nothing
 

@@ -56,7 +56,11 @@ class Selector:
         log = _frame(chosen, "trades")
         tests: list[tuple[Score, str]] = []
         if role == "equity":
-            tests += [(_is_level, "values rather than returns"), (_density, "one row a session"), (self._near_return, "nearest the reported return")]
+            tests += [
+                (_is_level, "values rather than returns"),
+                (_density, "one row a session"),
+                (self._near_return, "nearest the reported return"),
+            ]
             if log is not None:
                 tests.append((lambda c: _ends_like(c, log), "ends as the log does"))
         elif role == "trades":
@@ -89,7 +93,7 @@ class Selector:
         if reported is not None:
             return -round(min(abs(total - reported) / (1 + abs(reported)), 9.0), 3)
         if annual is not None and years > 0.2 and total > -1:
-            return -round(min(abs((1 + total) ** (1 / years) - 1 - annual), 9.0), 3)
+            return -round(min(abs(float((1 + total) ** (1 / years)) - 1 - annual), 9.0), 3)
         return 0.0
 
     def _near_count(self, candidate: RoleTable) -> float:
@@ -121,12 +125,15 @@ def _without(left: list[RoleTable], test: Callable[[RoleTable], bool], what: str
 
 def _is_benchmark(candidate: RoleTable) -> bool:
     return names.is_benchmark(candidate.table.where.replace("/", " ").rsplit(".", 1)[0]) or any(
-        names.is_benchmark(part) for part in (candidate.table.path.rpartition("/")[2].rsplit(".", 1)[0], candidate.table.where.partition("#")[2])
+        names.is_benchmark(part)
+        for part in (candidate.table.path.rpartition("/")[2].rsplit(".", 1)[0], candidate.table.where.partition("#")[2])
     )
 
 
 def _is_variant(candidate: RoleTable) -> bool:
-    return names.is_variant(candidate.table.path.rpartition("/")[2].rsplit(".", 1)[0]) or names.is_variant(candidate.table.where.partition("#")[2])
+    return names.is_variant(candidate.table.path.rpartition("/")[2].rsplit(".", 1)[0]) or names.is_variant(
+        candidate.table.where.partition("#")[2]
+    )
 
 
 def _is_column_of_log(candidate: RoleTable) -> bool:
@@ -144,7 +151,10 @@ def _best(left: list[RoleTable], test: Score, why: str, reasons: list[str]) -> l
 
 def _same_frames(left: list[RoleTable]) -> bool:
     first = left[0].frame
-    return all(c.frame.shape == first.shape and c.frame.drop(columns="row", errors="ignore").equals(first.drop(columns="row", errors="ignore")) for c in left[1:])
+    return all(
+        c.frame.shape == first.shape and c.frame.drop(columns="row", errors="ignore").equals(first.drop(columns="row", errors="ignore"))
+        for c in left[1:]
+    )
 
 
 def _density(candidate: RoleTable) -> float:

@@ -11,14 +11,85 @@ from finassay_checks.model import Role, RoleTable
 from finassay_checks.roles import canonical, names
 from finassay_checks.roles.shape import Column, Shape
 
-_FILL_DATES = ("filldate", "filled", "filledon", "executed", "executedon", "executiondate", "tradedate", "tradedon", "traded", "dateexecuted", "effectivedate",
-               "date", "timestamp", "datetime", "time", "datum", "day", "dt", "")
-_SIGNAL_DATES = ("signaldate", "decisiondate", "decidedon", "decided", "signal", "decision", "asofdate", "asof", "rebalancedate", "formationdate")
+_FILL_DATES = (
+    "filldate",
+    "filled",
+    "filledon",
+    "executed",
+    "executedon",
+    "executiondate",
+    "tradedate",
+    "tradedon",
+    "traded",
+    "dateexecuted",
+    "effectivedate",
+    "date",
+    "timestamp",
+    "datetime",
+    "time",
+    "datum",
+    "day",
+    "dt",
+    "",
+)
+_SIGNAL_DATES = (
+    "signaldate",
+    "decisiondate",
+    "decidedon",
+    "decided",
+    "signal",
+    "decision",
+    "asofdate",
+    "asof",
+    "rebalancedate",
+    "formationdate",
+)
 _SIDES = ("side", "action", "direction", "buysell", "type", "transaction", "transactiontype", "ordertype")
-_SHARES = ("shares", "quantity", "qty", "size", "units", "sharesbuysell", "amount", "filled", "filledqty", "signedshares", "sharestraded", "tradeshares", "delta", "deltashares")
+_SHARES = (
+    "shares",
+    "quantity",
+    "qty",
+    "size",
+    "units",
+    "sharesbuysell",
+    "amount",
+    "filled",
+    "filledqty",
+    "signedshares",
+    "sharestraded",
+    "tradeshares",
+    "delta",
+    "deltashares",
+)
 _PRICES = ("price", "fillprice", "fillpx", "px", "executionprice", "execprice", "tradeprice", "tprice", "avgprice", "rate", "close")
-_FEES = ("fee", "fees", "cost", "costs", "commission", "commissions", "transactioncost", "transactioncosts", "tradingcost", "commfee", "tcost", "ibcommission", "feepaid")
-_VALUES = ("value", "notional", "valuetraded", "tradedvalue", "tradevalue", "grossvalue", "proceeds", "txndollars", "dollars", "amount", "turnover")
+_FEES = (
+    "fee",
+    "fees",
+    "cost",
+    "costs",
+    "commission",
+    "commissions",
+    "transactioncost",
+    "transactioncosts",
+    "tradingcost",
+    "commfee",
+    "tcost",
+    "ibcommission",
+    "feepaid",
+)
+_VALUES = (
+    "value",
+    "notional",
+    "valuetraded",
+    "tradedvalue",
+    "tradevalue",
+    "grossvalue",
+    "proceeds",
+    "txndollars",
+    "dollars",
+    "amount",
+    "turnover",
+)
 _REASONS = ("reason", "why", "rule", "tag", "trigger", "reasoncode", "note", "notes", "comment")
 _IDS = ("tradeid", "orderid", "fillid", "id", "ref", "spell", "spell#", "order", "trade")
 _DECIDED = ("decidedby", "decidingvalue", "score", "rank", "signalvalue", "signal")
@@ -78,7 +149,11 @@ def round_trips(shape: Shape, context: Context) -> Found:
     def dated(words: set[str]) -> Column | None:
         for column in shape.columns:
             named = set(column.parts) | {column.key}
-            if named & words and (column.kind == "date" or (column.kind in ("text", "empty") and "date" in named)) and not named & {"price", "px", "bar", "signal"}:
+            if (
+                named & words
+                and (column.kind == "date" or (column.kind in ("text", "empty") and "date" in named))
+                and not named & {"price", "px", "bar", "signal"}
+            ):
                 return column
         return None
 
@@ -88,13 +163,24 @@ def round_trips(shape: Shape, context: Context) -> Found:
         return
     shares = shape.find((*_SHARES, "sharesbought"), "number")
     prices = [c for c in shape.of("number") if {"price", "px", "pricein", "priceout", "rate"} & {*c.parts, c.key}]
-    pnl = shape.find(("pnl", "pl", "profit", "pnlnet", "netpnl", "pl$", "pnlcomm", "profitabs", "p&l"), "number") or shape.find_part(("pnl", "profit"), "number")
+    pnl = shape.find(("pnl", "pl", "profit", "pnlnet", "netpnl", "pl$", "pnlcomm", "profitabs", "p&l"), "number") or shape.find_part(
+        ("pnl", "profit"), "number"
+    )
     if pnl is None and len(prices) < 2:
         return
     entry_price = next((c for c in prices if {"entry", "buy", "open", "in", "bought", "pricein"} & {*c.parts, c.key}), None)
-    exit_price = next((c for c in prices if c is not entry_price and {"exit", "sell", "close", "out", "sold", "priceout"} & {*c.parts, c.key}), None)
+    exit_price = next(
+        (c for c in prices if c is not entry_price and {"exit", "sell", "close", "out", "sold", "priceout"} & {*c.parts, c.key}), None
+    )
     columns = {"entry_date": entry.name, "exit_date": exit_.name}
-    named = {"ticker": shape.ticker, "shares": shares, "entry_price": entry_price, "exit_price": exit_price, "pnl": pnl, "fee": shape.find(_FEES, "number")}
+    named = {
+        "ticker": shape.ticker,
+        "shares": shares,
+        "entry_price": entry_price,
+        "exit_price": exit_price,
+        "pnl": pnl,
+        "fee": shape.find(_FEES, "number"),
+    }
     columns |= {key: column.name for key, column in named.items() if column is not None}
     frame = canonical.simple("round_trips", shape.table.frame, columns, context.timezone)
     if "ticker" not in columns:
@@ -115,7 +201,14 @@ def trades(shape: Shape, context: Context) -> Found:
     side = shape.find(_SIDES, "text")
     if side is not None and canonical.side_signs(side.sample).notna().mean() < 0.6:
         side = None
-    shares = shape.find(_SHARES, "number") or next((c for c in shape.of("number") if c.parts[:1] in (("shares",), ("qty",), ("quantity",)) and not {"before", "after", "held"} & set(c.parts)), None)
+    shares = shape.find(_SHARES, "number") or next(
+        (
+            c
+            for c in shape.of("number")
+            if c.parts[:1] in (("shares",), ("qty",), ("quantity",)) and not {"before", "after", "held"} & set(c.parts)
+        ),
+        None,
+    )
     price = shape.find(_PRICES, "number") or shape.find_part(("price", "px"), "number")
     used = {c.name for c in (shares, price) if c is not None}
     value = next((c for k in _VALUES for c in shape.columns if c.key == k and c.kind == "number" and c.name not in used), None)
@@ -128,11 +221,20 @@ def trades(shape: Shape, context: Context) -> Found:
     if side is None and not signed and not (hinted and price is not None and shares is not None and "held" not in _stem(shape)):
         return
     found = {
-        "fill_date": fill, "signal_date": signal, "ticker": ticker, "side": side, "shares": shares, "price": price, "value": value,
-        "fee": shape.find(_FEES, "number"), "reason": shape.find(_REASONS, "text"), "id": shape.find(_IDS),
+        "fill_date": fill,
+        "signal_date": signal,
+        "ticker": ticker,
+        "side": side,
+        "shares": shares,
+        "price": price,
+        "value": value,
+        "fee": shape.find(_FEES, "number"),
+        "reason": shape.find(_REASONS, "text"),
+        "id": shape.find(_IDS),
         "weight_before": shape.find(("weightbefore", "currentweight", "oldweight", "drifted", "driftedweight", "preweight"), "number"),
         "target_weight": shape.find(("targetweight", "target", "weightafter", "newweight", "weighttarget"), "number"),
-        "decided_by": shape.find(_DECIDED) or next((c for c in shape.of("number") if c.parts[:1] in (("signal",), ("score",), ("rank",))), None),
+        "decided_by": shape.find(_DECIDED)
+        or next((c for c in shape.of("number") if c.parts[:1] in (("signal",), ("score",), ("rank",))), None),
     }
     columns = {key: column.name for key, column in found.items() if column is not None}
     frame = canonical.trades(shape.table.frame, columns, context.timezone)
@@ -156,7 +258,11 @@ def prices(shape: Shape, context: Context) -> Found:
         return
     if names.is_benchmark(_stem(shape)) and shape.ticker is None:
         return
-    columns = {"date": fill.name, **({"ticker": shape.ticker.name} if shape.ticker else {}), **{k: c.name for k, c in found.items() if c is not None}}
+    columns = {
+        "date": fill.name,
+        **({"ticker": shape.ticker.name} if shape.ticker else {}),
+        **{k: c.name for k, c in found.items() if c is not None},
+    }
     frame = canonical.simple("prices", shape.table.frame, columns, context.timezone)
     if "ticker" not in columns:
         frame["ticker"] = _ticker_of_name(shape, context)
@@ -173,30 +279,51 @@ def _ticker_of_name(shape: Shape, context: Context) -> str:
     return next(iter(context.known)) if len(context.known) == 1 else canonical_ticker(_stem(shape).split()[0] if _stem(shape) else "?")
 
 
-_NOT_SIGNALS = re.compile(r"^(?:fee|fees|cost|costs|commission|price|px|open|high|low|close|adjclose|volume|shares|quantity|qty|value|notional|cash|cashafter|pnl|row|id|index|"
-                          r"weight|targetweight|w|alloc|allocation|weightbefore|weightafter|position|positionafter|sharesafter|sharesbefore|turnover|ret|return|fwdret|forwardreturn)$")
+_NOT_SIGNALS = re.compile(
+    r"^(?:fee|fees|cost|costs|commission|price|px|open|high|low|close|adjclose|volume|shares|quantity|qty|value|notional|cash|cashafter|pnl|row|id|index|"
+    r"weight|targetweight|w|alloc|allocation|weightbefore|weightafter|position|positionafter|sharesafter|sharesbefore|turnover|ret|return|fwdret|forwardreturn)$"
+)
 
 
 def signals(shape: Shape, context: Context) -> Found:
     fill, signal = _dates(shape)
     date, ticker = signal or fill, shape.ticker
-    if date is None or ticker is None or shape.wide or _HINT_CHECK.search(_stem(shape)) or next(round_trips(shape, context), None) is not None:
+    if (
+        date is None
+        or ticker is None
+        or shape.wide
+        or _HINT_CHECK.search(_stem(shape))
+        or next(round_trips(shape, context), None) is not None
+    ):
         return
     rank = shape.find(("rank", "ranking"), "number")
     hinted = bool(_HINT_SIGNALS.search(_stem(shape)))
     in_log = next(trades(shape, context), None) is not None
     values = [
-        c for c in shape.of("number")
-        if c is not rank and not _NOT_SIGNALS.match(c.key) and (names.has(c.name, names.SIGNAL) or (not in_log and (hinted or names.has(c.name, names.FACTORS))))
+        c
+        for c in shape.of("number")
+        if c is not rank
+        and not _NOT_SIGNALS.match(c.key)
+        and (names.has(c.name, names.SIGNAL) or (not in_log and (hinted or names.has(c.name, names.FACTORS))))
     ]
     if not values and rank is None:
         return
-    primary = next((c for k in ("score", "composite", "combined", "signal", "totalscore", "zscore") for c in values if c.key == k), values[-1] if values else None)
-    columns = {"date": date.name, "ticker": ticker.name, **({"rank": rank.name} if rank else {}), **({"score": primary.name} if primary else {})}
+    primary = next(
+        (c for k in ("score", "composite", "combined", "signal", "totalscore", "zscore") for c in values if c.key == k),
+        values[-1] if values else None,
+    )
+    columns = {
+        "date": date.name,
+        "ticker": ticker.name,
+        **({"rank": rank.name} if rank else {}),
+        **({"score": primary.name} if primary else {}),
+    }
     later = fill if signal is not None and fill is not signal else None
     if later is not None:
         columns["fill_date"] = later.name
-    frame = canonical.long_signals(shape.table.frame, date.name, ticker.name, [c.name for c in values], _name(primary), _name(rank), _name(later), context.timezone)
+    frame = canonical.long_signals(
+        shape.table.frame, date.name, ticker.name, [c.name for c in values], _name(primary), _name(rank), _name(later), context.timezone
+    )
     yield from _made("signals", shape, columns, frame, "columns of the fill log" if in_log else "a score or rank for each date and ticker")
 
 
@@ -230,19 +357,68 @@ def _weight_kind(dates: "pd.Series[pd.Timestamp]", name: str) -> str:
 def positions(shape: Shape, context: Context) -> Found:
     fill, _ = _dates(shape)
     ticker = shape.ticker
-    if fill is None or ticker is None or shape.wide or next(trades(shape, context), None) is not None or next(round_trips(shape, context), None) is not None:
+    if (
+        fill is None
+        or ticker is None
+        or shape.wide
+        or next(trades(shape, context), None) is not None
+        or next(round_trips(shape, context), None) is not None
+    ):
         return
     shares = shape.find(("shares", "units", "holdings", "quantity", "qty", "position", "sharesheld"), "number")
     dollars = shape.find(("dollars", "marketvalue", "value", "positionvalue", "holdingvalue"), "number")
     if shares is None and not (dollars is not None and _HINT_POSITIONS.search(_stem(shape))):
         return
-    columns = {"date": fill.name, "ticker": ticker.name, **({"shares": shares.name} if shares else {}), **({"dollars": dollars.name} if dollars else {})}
-    yield from _made("positions", shape, columns, canonical.simple("positions", shape.table.frame, columns, context.timezone), "a holding for each date and ticker")
+    columns = {
+        "date": fill.name,
+        "ticker": ticker.name,
+        **({"shares": shares.name} if shares else {}),
+        **({"dollars": dollars.name} if dollars else {}),
+    }
+    yield from _made(
+        "positions",
+        shape,
+        columns,
+        canonical.simple("positions", shape.table.frame, columns, context.timezone),
+        "a holding for each date and ticker",
+    )
 
 
-_EQUITY = ("equity", "nav", "portfoliovalue", "portfolioequity", "totalequity", "totalvalue", "accountvalue", "netassetvalue", "strategyequity", "wealth", "balance", "growth",
-           "portfolio", "value", "strategynav", "strategy", "total", "equitycurve")
-_RETURNS = ("ret", "return", "returns", "dailyreturn", "dailyret", "strategyreturn", "portfolioreturn", "netreturn", "netret", "retnet", "returnnet", "pnlpct", "strategyret")
+_EQUITY = (
+    "equity",
+    "nav",
+    "portfoliovalue",
+    "portfolioequity",
+    "totalequity",
+    "totalvalue",
+    "accountvalue",
+    "netassetvalue",
+    "strategyequity",
+    "wealth",
+    "balance",
+    "growth",
+    "portfolio",
+    "value",
+    "strategynav",
+    "strategy",
+    "total",
+    "equitycurve",
+)
+_RETURNS = (
+    "ret",
+    "return",
+    "returns",
+    "dailyreturn",
+    "dailyret",
+    "strategyreturn",
+    "portfolioreturn",
+    "netreturn",
+    "netret",
+    "retnet",
+    "returnnet",
+    "pnlpct",
+    "strategyret",
+)
 
 
 def equity(shape: Shape, context: Context) -> Found:
@@ -254,7 +430,9 @@ def equity(shape: Shape, context: Context) -> Found:
     own = [c for c in shape.of("number") if not names.is_benchmark(c.name)]
     value, ret = (next((c for k in keys for c in own if c.key == k), None) for keys in (_EQUITY, _RETURNS))
     if value is None and ret is None:
-        value = next((c for c in own if {"nav", "equity", "wealth"} & set(c.parts) and not {"before", "peak", "gross"} & set(c.parts)), None)
+        value = next(
+            (c for c in own if {"nav", "equity", "wealth"} & set(c.parts) and not {"before", "peak", "gross"} & set(c.parts)), None
+        )
         ret = next((c for c in own if "net" in c.parts or {"ret", "return"} & set(c.parts)), None) if value is None else None
     if value is None and ret is None and len(own) == 1 and _HINT_EQUITY.search(_stem(shape)) and not names.is_benchmark(_stem(shape)):
         value, ret = (None, own[0]) if _HINT_RETURNS.search(_stem(shape)) and own[0].numbers.abs().max() < 2 else (own[0], None)
@@ -267,16 +445,35 @@ def equity(shape: Shape, context: Context) -> Found:
             if first is None:
                 return
             columns["ret" if first.numbers.abs().max() < 1 and (first.numbers < 0).any() else "equity"] = first.name
-        yield from _made("benchmark", shape, columns, canonical.equity("benchmark", shape.table.frame, columns, context.timezone, _stem(shape)), "named as a benchmark")
+        yield from _made(
+            "benchmark",
+            shape,
+            columns,
+            canonical.equity("benchmark", shape.table.frame, columns, context.timezone, _stem(shape)),
+            "named as a benchmark",
+        )
         return
     if value is not None or ret is not None:
-        named = {"equity": value, "ret": ret, "cash": shape.find(("cash", "cashafter", "cashbalance"), "number"), "fees": shape.find(_FEES, "number")}
+        named = {
+            "equity": value,
+            "ret": ret,
+            "cash": shape.find(("cash", "cashafter", "cashbalance"), "number"),
+            "fees": shape.find(_FEES, "number"),
+        }
         columns = {"date": date.name} | {k: c.name for k, c in named.items() if c is not None}
-        yield from _made("equity", shape, columns, canonical.equity("equity", shape.table.frame, columns, context.timezone), "one value or return a date")
+        yield from _made(
+            "equity", shape, columns, canonical.equity("equity", shape.table.frame, columns, context.timezone), "one value or return a date"
+        )
     for column in bench[:5]:
         kind = "ret" if column.numbers.abs().max() < 1 and (column.numbers < 0).any() else "equity"
         columns = {"date": date.name, kind: column.name}
-        yield from _made("benchmark", shape, columns, canonical.equity("benchmark", shape.table.frame, columns, context.timezone, column.name), "a column named as a benchmark")
+        yield from _made(
+            "benchmark",
+            shape,
+            columns,
+            canonical.equity("benchmark", shape.table.frame, columns, context.timezone, column.name),
+            "a column named as a benchmark",
+        )
 
 
 def states(shape: Shape, context: Context) -> Found:
@@ -284,21 +481,33 @@ def states(shape: Shape, context: Context) -> Found:
     if date is None or shape.ticker is not None:
         return
     bools = [c for c in shape.of("bool") if c.name not in shape.tickers]
-    flags = [c for c in shape.of("number") if c.name not in shape.tickers and names.has(c.name, names.STATE) and not names.is_benchmark(c.name)]
+    flags = [
+        c for c in shape.of("number") if c.name not in shape.tickers and names.has(c.name, names.STATE) and not names.is_benchmark(c.name)
+    ]
     named = bool(re.search(r"state|regime|timing|gate", _stem(shape), re.I))
     if named and not (bools or flags):
         flags = [c for c in shape.of("number") if c.name not in shape.tickers]
     if not bools and not flags:
         return
-    inputs = [c for c in shape.of("number") if c not in flags and c.name not in shape.tickers] if (bools or named) and not shape.wide else []
+    inputs = (
+        [c for c in shape.of("number") if c not in flags and c.name not in shape.tickers] if (bools or named) and not shape.wide else []
+    )
     wanted = [c.name for c in (*bools, *flags, *inputs)][:12]
     columns = {"date": date.name, **{name: name for name in wanted}}
-    yield from _made("states", shape, columns, canonical.states(shape.table.frame, date.name, wanted, context.timezone), "dated on and off columns or the numbers that decide them")
+    yield from _made(
+        "states",
+        shape,
+        columns,
+        canonical.states(shape.table.frame, date.name, wanted, context.timezone),
+        "dated on and off columns or the numbers that decide them",
+    )
 
 
 def fundamentals(shape: Shape, context: Context) -> Found:
     period = shape.find(("periodend", "fiscalperiodend", "period", "fiscalend", "quarterend", "fiscaldate", "fiscalquarterend"), "date")
-    announced = shape.find(("announced", "filed", "announcementdate", "filingdate", "reportdate", "announcedon", "filedon", "acceptancedate"), "date")
+    announced = shape.find(
+        ("announced", "filed", "announcementdate", "filingdate", "reportdate", "announcedon", "filedon", "acceptancedate"), "date"
+    )
     if shape.ticker is None or (period is None and announced is None) or (period is None and not shape.of("number")):
         return
     values = [c.name for c in shape.of("number") if not _NOT_SIGNALS.match(c.key) or c.key == "value"]
@@ -318,7 +527,11 @@ def events(shape: Shape, context: Context) -> Found:
     fill, signal = _dates(shape)
     date = signal or fill
     assert date is not None
-    columns = {"date": date.name, "event": kind.name} | ({"ticker": shape.ticker.name} if shape.ticker else {}) | ({"fill_date": fill.name} if signal and fill else {})
+    columns = (
+        {"date": date.name, "event": kind.name}
+        | ({"ticker": shape.ticker.name} if shape.ticker else {})
+        | ({"fill_date": fill.name} if signal and fill else {})
+    )
     yield from _made("events", shape, columns, canonical.simple("events", shape.table.frame, columns, context.timezone), "dated events")
 
 
@@ -331,7 +544,12 @@ def universe(shape: Shape, context: Context) -> Found:
     end = shape.find(("to", "end", "enddate", "removed", "dateto", "lastdate", "last", "left"), "date")
     others = [c for c in shape.of("date") if c not in (start, end)]
     unique = ticker.sample.nunique() >= 0.999 * ticker.sample.notna().sum()
-    if others or next(round_trips(shape, context), None) is not None or not (unique or (start is not None and hinted)) or not (hinted or shape.rows >= 3):
+    if (
+        others
+        or next(round_trips(shape, context), None) is not None
+        or not (unique or (start is not None and hinted))
+        or not (hinted or shape.rows >= 3)
+    ):
         return
     columns = {"ticker": ticker.name} | {k: c.name for k, c in (("start", start), ("end", end)) if c is not None}
     reason = "named as a universe" if hinted else "one row a ticker without dates"
@@ -339,5 +557,15 @@ def universe(shape: Shape, context: Context) -> Found:
 
 
 LONG: tuple[Callable[[Shape, Context], Found], ...] = (
-    round_trips, trades, prices, signals, weights, positions, equity, states, fundamentals, events, universe,
+    round_trips,
+    trades,
+    prices,
+    signals,
+    weights,
+    positions,
+    equity,
+    states,
+    fundamentals,
+    events,
+    universe,
 )

@@ -20,7 +20,13 @@ def combined_files(found: list[RoleTable]) -> list[RoleTable]:
     for (folder, _, _), members in groups.items():
         tickers = [m.frame["ticker"].iloc[0] for m in members]
         if len(members) > 1 and len(set(tickers)) == len(members):
-            frame = pd.concat([m.frame for m in members], ignore_index=True).sort_values(["date", "ticker"], kind="stable").reset_index(drop=True)
-            merged[id(members[0])] = evolve(members[0], frame=frame, reasons=(*members[0].reasons, f"{len(members)} files of one layout in '{folder}'"))
+            frame = (
+                pd.concat([m.frame for m in members], ignore_index=True)
+                .sort_values(["date", "ticker"], kind="stable")
+                .reset_index(drop=True)
+            )
+            merged[id(members[0])] = evolve(
+                members[0], frame=frame, reasons=(*members[0].reasons, f"{len(members)} files of one layout in '{folder}'")
+            )
             gone |= {id(m) for m in members[1:]}
     return [merged.get(id(r), r) for r in found if id(r) not in gone]

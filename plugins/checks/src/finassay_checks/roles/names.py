@@ -8,20 +8,63 @@ _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[%#$&]")
 DATE = frozenset({"date", "datetime", "day", "timestamp", "time", "datum", "dt", "asof", "session"})
 TICKER = ("ticker", "symbol", "symbols", "asset", "security", "sid", "instrument", "stock", "name", "column", "pair")
 OHLC = {
-    "open": ("open",), "high": ("high",), "low": ("low",), "close": ("close", "price", "px", "last", "settle"),
-    "adj_close": ("adjclose", "adjustedclose", "closeadj", "closeadjusted"), "volume": ("volume", "vol"),
+    "open": ("open",),
+    "high": ("high",),
+    "low": ("low",),
+    "close": ("close", "price", "px", "last", "settle"),
+    "adj_close": ("adjclose", "adjustedclose", "closeadj", "closeadjusted"),
+    "volume": ("volume", "vol"),
 }
 BENCHMARK = frozenset({"bench", "benchmark", "index", "spy", "sp500", "spx", "market", "buyhold", "buyandhold", "equalweight", "s"})
-VARIANT = frozenset({
-    "sensitivity", "variant", "variants", "scenario", "scenarios", "grid", "knob", "sweep", "ladder", "comparison", "robustness", "bootstrap", "sensitivities",
-})
-PERIOD = frozenset({"subperiod", "subperiods", "annual", "yearly", "monthly", "decade", "decades", "year", "years", "periods", "calendar", "byyear"})
-FACTORS = frozenset({
-    "momentum", "mom", "reversal", "rev", "value", "quality", "roe", "beta", "growth", "size", "surprise", "earnings", "yield", "zscore", "lowvol", "volatility",
-    "high", "profitability", "composite", "combined", "ic",
-})
+VARIANT = frozenset(
+    {
+        "sensitivity",
+        "variant",
+        "variants",
+        "scenario",
+        "scenarios",
+        "grid",
+        "knob",
+        "sweep",
+        "ladder",
+        "comparison",
+        "robustness",
+        "bootstrap",
+        "sensitivities",
+    }
+)
+PERIOD = frozenset(
+    {"subperiod", "subperiods", "annual", "yearly", "monthly", "decade", "decades", "year", "years", "periods", "calendar", "byyear"}
+)
+FACTORS = frozenset(
+    {
+        "momentum",
+        "mom",
+        "reversal",
+        "rev",
+        "value",
+        "quality",
+        "roe",
+        "beta",
+        "growth",
+        "size",
+        "surprise",
+        "earnings",
+        "yield",
+        "zscore",
+        "lowvol",
+        "volatility",
+        "high",
+        "profitability",
+        "composite",
+        "combined",
+        "ic",
+    }
+)
 SIGNAL = frozenset({"signal", "score", "rank", "z", "zscore", "alpha", "factor"})
-STATE = frozenset({"on", "regime", "invested", "cut", "off", "state", "stopped", "riskoff", "riskon", "exposure", "gate", "breadth", "timing"})
+STATE = frozenset(
+    {"on", "regime", "invested", "cut", "off", "state", "stopped", "riskoff", "riskon", "exposure", "gate", "breadth", "timing"}
+)
 CASH = frozenset({"cash"})
 
 
@@ -44,10 +87,17 @@ def has(name: str, words: frozenset[str] | tuple[str, ...]) -> bool:
 def is_benchmark(name: str) -> bool:
     """Whether a table, row or column name speaks of a benchmark: `spy`, `S&P 500`, `ew20`, `equal_weight_20`, `all_20`, `buy_hold`."""
     joined = key(name)
-    if re.search(r"(?<![a-z])(?:bench(?:mark)?|spy|sp500|spx|s&p|s&p500|buyhold|buyandhold|index|market)", joined) and "marketcap" not in joined:
+    if (
+        re.search(r"(?<![a-z])(?:bench(?:mark)?|spy|sp500|spx|s&p|s&p500|buyhold|buyandhold|index|market)", joined)
+        and "marketcap" not in joined
+    ):
         return not re.search(r"marketing|markettiming", joined)
-    return bool(re.search(r"(?:^|[^a-z])ew\d*(?:$|[^a-z])|equalweight(?:ed)?\d|equalweightbench|(?:^|[^a-z])all\d+", joined)) or joined.startswith(("ew", "equalweight")) and (
-        joined in ("ew", "equalweight", "equalweighted") or bool(re.match(r"(?:ew|equalweight(?:ed)?)(?:\d|net|gross|nav|equity|return|ret)", joined))
+    return bool(re.search(r"(?:^|[^a-z])ew\d*(?:$|[^a-z])|equalweight(?:ed)?\d|equalweightbench|(?:^|[^a-z])all\d+", joined)) or (
+        joined.startswith(("ew", "equalweight"))
+        and (
+            joined in ("ew", "equalweight", "equalweighted")
+            or bool(re.match(r"(?:ew|equalweight(?:ed)?)(?:\d|net|gross|nav|equity|return|ret)", joined))
+        )
     )
 
 
@@ -62,7 +112,9 @@ def is_period(name: str) -> bool:
 
 def is_date_name(name: str) -> bool:
     named = parts(name)
-    return any(part in DATE for part in named) or (bool(named) and named[-1] in ("on", "at", "end", "from", "to", "start", "announced", "filed"))
+    return any(part in DATE for part in named) or (
+        bool(named) and named[-1] in ("on", "at", "end", "from", "to", "start", "announced", "filed")
+    )
 
 
 def is_ticker_name(name: str) -> bool:
@@ -70,11 +122,66 @@ def is_ticker_name(name: str) -> bool:
 
 
 TICKER_TEXT = re.compile(r"\^?[A-Z][A-Z0-9]{0,5}(?:[.\-/ ](?:[A-Z]{1,2}|US))?|[A-Z0-9]{2,6}-USD")
-_NO_TICKERS = frozenset({
-    "OPEN", "HIGH", "LOW", "CLOSE", "VOLUME", "DATE", "CASH", "NAV", "TOTAL", "RET", "CAGR", "VOL", "SHARPE", "MAXDD", "MDD", "ID", "BUY", "SELL", "PNL", "FEE",
-    "YEAR", "NAME", "VALUE", "EQUITY", "RANK", "SCORE", "Z", "N", "ON", "OFF", "YES", "NO", "LONG", "SHORT", "NET", "GROSS", "START", "END", "TYPE", "NONE",
-    "USD", "FILL", "HOLD", "ENTRY", "EXIT", "IC", "DD", "PRICE", "MIN", "MAX", "MEAN", "STD", "OK", "EW", "ROW", "RETURN",
-})
+_NO_TICKERS = frozenset(
+    {
+        "OPEN",
+        "HIGH",
+        "LOW",
+        "CLOSE",
+        "VOLUME",
+        "DATE",
+        "CASH",
+        "NAV",
+        "TOTAL",
+        "RET",
+        "CAGR",
+        "VOL",
+        "SHARPE",
+        "MAXDD",
+        "MDD",
+        "ID",
+        "BUY",
+        "SELL",
+        "PNL",
+        "FEE",
+        "YEAR",
+        "NAME",
+        "VALUE",
+        "EQUITY",
+        "RANK",
+        "SCORE",
+        "Z",
+        "N",
+        "ON",
+        "OFF",
+        "YES",
+        "NO",
+        "LONG",
+        "SHORT",
+        "NET",
+        "GROSS",
+        "START",
+        "END",
+        "TYPE",
+        "NONE",
+        "USD",
+        "FILL",
+        "HOLD",
+        "ENTRY",
+        "EXIT",
+        "IC",
+        "DD",
+        "PRICE",
+        "MIN",
+        "MAX",
+        "MEAN",
+        "STD",
+        "OK",
+        "EW",
+        "ROW",
+        "RETURN",
+    }
+)
 
 
 def looks_like_ticker(text: str) -> bool:

@@ -10,7 +10,9 @@ from finassay_checks.roles.shape import Shape
 
 _SPEC_KEYS = frozenset({"component", "rule", "item", "config", "parameter", "setting", "step", "assumption", "choice", "piece", "part"})
 _SPEC_HEADS = frozenset({"rule", "setting", "choice", "definition", "component", "step", "parameter", "assumption"})
-_SPEC_VALUES = frozenset({"definition", "choice", "setting", "value", "rule", "how", "specification", "what", "detail", "details", "implementation", "source"})
+_SPEC_VALUES = frozenset(
+    {"definition", "choice", "setting", "value", "rule", "how", "specification", "what", "detail", "details", "implementation", "source"}
+)
 _SOURCE_KEYS = frozenset({"series", "data", "dataset", "item", "what", "source", "table", "field"})
 _SOURCE_VALUES = frozenset({"source", "url", "loader", "endpoint", "package", "provider", "vendor", "origin", "api", "link"})
 MAX_METRIC_ROWS = 400
@@ -43,20 +45,32 @@ def _is_periods(shape: Shape) -> bool:
     above = " ".join(shape.table.notes[:2])
     if re.search(r"sub-?periods?\b|by (?:year|month|decade)|calendar years?\b|each year", above, re.I):
         return True
-    return names.is_period(_stem(shape)) or first.key in ("year", "period", "subperiod", "decade", "month", "yr") or (
-        len(re.findall(r"\b(?:19|20)\d{2}\s*(?:-|–|—|to)\s*(?:(?:19|20)\d{2})", joined)) >= 2
+    return (
+        names.is_period(_stem(shape))
+        or first.key in ("year", "period", "subperiod", "decade", "month", "yr")
+        or (len(re.findall(r"\b(?:19|20)\d{2}\s*(?:-|–|—|to)\s*(?:(?:19|20)\d{2})", joined)) >= 2)
     )
 
 
 def _is_variants(shape: Shape) -> bool:
     first = shape.columns[0]
-    return any(names.has(word, names.VARIANT) for word in (_stem(shape), first.name)) or first.key in ("changed", "change") or bool(re.search(r"sensitiv|robust|variant|scenario", " ".join(shape.table.notes[:2]), re.I))
+    return (
+        any(names.has(word, names.VARIANT) for word in (_stem(shape), first.name))
+        or first.key in ("changed", "change")
+        or bool(re.search(r"sensitiv|robust|variant|scenario", " ".join(shape.table.notes[:2]), re.I))
+    )
 
 
 def _is_sources(shape: Shape, keys: set[str]) -> bool:
     """Series beside where they come from; a table that only names who chose a rule is none."""
     named = bool(re.search(r"source|provenance|lineage|\bdata\b", _context_words(shape), re.I))
-    return bool(keys & _SOURCE_VALUES) and len(keys & (_SOURCE_VALUES | _SOURCE_KEYS)) >= 2 and named and not keys & _SPEC_HEADS and len(shape.of("text")) >= 1
+    return (
+        bool(keys & _SOURCE_VALUES)
+        and len(keys & (_SOURCE_VALUES | _SOURCE_KEYS)) >= 2
+        and named
+        and not keys & _SPEC_HEADS
+        and len(shape.of("text")) >= 1
+    )
 
 
 def _is_spec(shape: Shape, keys: set[str]) -> bool:
@@ -81,10 +95,16 @@ def plain_roles(shape: Shape) -> list[RoleTable]:
         role, why = "checks", "named as a check"
     elif _is_sources(shape, keys):
         role, why = "sources", "series with their source"
-    elif _is_spec(shape, keys):
+    elif rows < 4 and _is_spec(shape, keys):
         role, why = "spec", "rules with their definition"
     elif len(columns) >= 2 and shape.rows <= MAX_METRIC_ROWS and not shape.tickers:
-        role, why = ("variants", "metrics by setting") if _is_variants(shape) else ("periods", "metrics by period") if _is_periods(shape) else ("metrics", "one row a portfolio")
+        role, why = (
+            ("variants", "metrics by setting")
+            if _is_variants(shape)
+            else ("periods", "metrics by period")
+            if _is_periods(shape)
+            else ("metrics", "one row a portfolio")
+        )
     elif rows >= 2 and len(shape.columns) >= 2 and shape.rows <= MAX_METRIC_ROWS:
         role, why = ("variants", "metrics by setting") if _is_variants(shape) else ("metrics", "name and value")
     elif shape.columns and _is_periods(shape) and shape.of("number") and shape.ticker is None and not _daily(shape):

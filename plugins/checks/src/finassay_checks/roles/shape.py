@@ -121,7 +121,9 @@ class Shape:
             if column.key in ("ticker", "tickers", "symbol", "symbols"):
                 return column
         candidates = [c for c in self.of("text") if names.is_ticker_name(c.name) and _ticker_share(c) >= 0.8]
-        candidates += [c for c in self.of("text") if c not in candidates and _ticker_share(c) >= 0.95 and len(c.texts) > 1 and "side" not in c.parts]
+        candidates += [
+            c for c in self.of("text") if c not in candidates and _ticker_share(c) >= 0.95 and len(c.texts) > 1 and "side" not in c.parts
+        ]
         if candidates:
             return candidates[0]
         return next((c for c in self.columns if c.key in ("ticker", "symbol", "asset", "security") and c.kind == "text"), None)
@@ -143,7 +145,7 @@ def shape_of(table: Table, known: frozenset[str], timezone: str) -> Shape:
 
     frame = table.frame
     sample = frame.iloc[sample_positions(len(frame))]
-    columns = []
+    columns: list[Column] = []
     tickers: dict[str, str] = {}
     for position, name in enumerate(frame.columns):
         label = str(name)

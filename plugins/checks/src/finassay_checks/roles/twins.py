@@ -26,7 +26,10 @@ def _equal(one: pd.DataFrame, other: pd.DataFrame) -> bool:
         if pd.api.types.is_numeric_dtype(left.dtype) and pd.api.types.is_numeric_dtype(right.dtype):
             if not np.allclose(left.to_numpy(float), right.to_numpy(float), rtol=1e-6, atol=1e-9, equal_nan=True):
                 return False
-        elif left.isna().to_numpy().tolist() != right.isna().to_numpy().tolist() or not (left.dropna().astype(str).to_numpy() == right.dropna().astype(str).to_numpy()).all():
+        elif (
+            left.isna().to_numpy().tolist() != right.isna().to_numpy().tolist()
+            or not (left.dropna().astype(str).to_numpy() == right.dropna().astype(str).to_numpy()).all()
+        ):
             return False
     return True
 
@@ -38,12 +41,20 @@ def _stem(candidate: RoleTable) -> str:
 
 
 def drop_twins(found: list[RoleTable], named: str, findings: list[Finding]) -> list[RoleTable]:
-    """One of each pair of current twins in one role. Tables of one name in two formats that differ are a finding; the one that the text names counts."""
+    """One of each pair of current twins in one role. Tables of one name in two formats that differ are a finding; the one that the
+    text names counts."""
     dropped: set[int] = set()
-    current = [r for r in found if r.table.current and r.role not in ("unknown", "metrics", "spec", "sources", "variants", "periods", "checks")]
+    current = [
+        r for r in found if r.table.current and r.role not in ("unknown", "metrics", "spec", "sources", "variants", "periods", "checks")
+    ]
     for index, one in enumerate(current):
         for other in current[index + 1 :]:
-            if one.role != other.role or suffix_of(one.table.path) == suffix_of(other.table.path) or id(one) in dropped or id(other) in dropped:
+            if (
+                one.role != other.role
+                or suffix_of(one.table.path) == suffix_of(other.table.path)
+                or id(one) in dropped
+                or id(other) in dropped
+            ):
                 continue
             equal = len(one.frame) == len(other.frame) and _equal(one.frame, other.frame)
             if not equal and _stem(one) != _stem(other):

@@ -1,6 +1,7 @@
 """Tables with dates down and tickers across, and numbered column groups: prices, weights, positions, signals by content."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ def _extra(shape: Shape, keys: tuple[str, ...]) -> str | None:
 
 
 def is_weights(matrix: Matrix, extra: Matrix | None) -> bool:
-    """All ≥ -0.001, rows sum to at most 1.001 (100.1), half of them to 1 (100) ± 0.1 %, or a cash or exposure column makes up or equals the difference."""
+    """All ≥ -0.001, rows sum to at most 1.001 (100.1), half of them to 1 (100) ± 0.1 %, or a cash or exposure column makes up or
+    equals the difference."""
     if not np.isfinite(matrix).any() or np.nanmin(matrix) < -0.001:
         return False
     sums = np.nansum(matrix, axis=1)
@@ -44,7 +46,9 @@ def is_weights(matrix: Matrix, extra: Matrix | None) -> bool:
         return True
     if extra is None:
         return False
-    return bool(np.nanmean(np.abs(sums - extra) <= 0.002 * scale) >= 0.9 or np.nanmean(np.abs(sums + extra - scale) <= 0.002 * scale) >= 0.9)
+    return bool(
+        np.nanmean(np.abs(sums - extra) <= 0.002 * scale) >= 0.9 or np.nanmean(np.abs(sums + extra - scale) <= 0.002 * scale) >= 0.9
+    )
 
 
 def _hint(stem: str) -> Role | None:
@@ -65,7 +69,9 @@ def content_role(shape: Shape, matrix: Matrix) -> tuple[Role, str]:
         return "unknown", "no numbers"
     exposure = _extra(shape, _EXPOSURE)
     extra = to_numbers(shape.table.frame[exposure]).loc[shape.columns[0].sample.index].to_numpy() if exposure else None
-    if hint != "signals" and (is_weights(matrix, extra) or (hint == "weights" and known.min() >= -0.001 and np.nanmax(np.nansum(matrix, axis=1)) <= 1.001)):
+    if hint != "signals" and (
+        is_weights(matrix, extra) or (hint == "weights" and known.min() >= -0.001 and np.nanmax(np.nansum(matrix, axis=1)) <= 1.001)
+    ):
         return "weights", "rows sum to at most one, none below zero"
     if hint == "weights" and is_weights(matrix / 100, extra):
         return "weights", "rows sum to at most a hundred, none below zero"
@@ -166,7 +172,8 @@ def grouped(shape: Shape, context: Context) -> Found:
     frame, date = shape.table.frame, shape.date
     sized = {group: numbered for group, numbered in groups.items() if len(numbered) >= 2}
     picks = next(
-        (g for g, numbered in sized.items() if np.mean([names.looks_like_ticker(str(v)) for n in numbered.values() for v in frame[n].dropna().head(20)] or [0]) > 0.9), None
+        (g for g, numbered in sized.items() if _share_of_tickers(frame, numbered.values()) > 0.9),
+        None,
     )
     if picks is None or date is None:
         return
@@ -175,21 +182,48 @@ def grouped(shape: Shape, context: Context) -> Found:
             continue
         pairs = [(sized[picks][k], numbered[k]) for k in numbered if k in sized[picks]]
         pieces = [
-            pd.DataFrame({
-                "date": canonical.column(frame, date.name, "date", context.timezone), "ticker": to_tickers(frame[pick]), "cell": to_numbers(frame[cell]),
-                "row": np.arange(1, len(frame) + 1),
-            })
+            pd.DataFrame(
+                {
+                    "date": canonical.column(frame, date.name, "date", context.timezone),
+                    "ticker": to_tickers(frame[pick]),
+                    "cell": to_numbers(frame[cell]),
+                    "row": np.arange(1, len(frame) + 1),
+                }
+            )
             for pick, cell in pairs
         ]
         if not pieces:
             continue
-        made = pd.concat(pieces, ignore_index=True).dropna(subset=["date", "ticker", "cell"]).sort_values(["row"], kind="stable").reset_index(drop=True)
+        made = (
+            pd.concat(pieces, ignore_index=True)
+            .dropna(subset=["date", "ticker", "cell"])
+            .sort_values(["row"], kind="stable")
+            .reset_index(drop=True)
+        )
         columns = {"date": date.name, "ticker": f"{picks} k", group: f"{group} k"}
         if names.has(group, ("weight", "alloc", "allocation", "w")):
-            yield from detect._made("weights", shape, columns, canonical.finish_weights(made.rename(columns={"cell": "weight"}), "target"), "numbered groups of columns")
+            yield from detect._made(
+                "weights",
+                shape,
+                columns,
+                canonical.finish_weights(made.rename(columns={"cell": "weight"}), "target"),
+                "numbered groups of columns",
+            )
         else:
-            signal = made.rename(columns={"cell": "score"}).assign(name=group, rank=np.nan, fill_date=pd.NaT)
-            yield from detect._made("signals", shape, columns, signal[["date", "ticker", "name", "score", "rank", "fill_date", "row"]], "numbered groups of columns")
+            signal = made.rename(columns={"cell": "score"}).assign(name=group, rank=np.nan)
+            signal["fill_date"] = pd.Series(pd.NaT, index=signal.index, dtype="datetime64[ns]")
+            yield from detect._made(
+                "signals",
+                shape,
+                columns,
+                signal[["date", "ticker", "name", "score", "rank", "fill_date", "row"]],
+                "numbered groups of columns",
+            )
+
+
+def _share_of_tickers(frame: pd.DataFrame, columns: Iterable[str]) -> float:
+    cells = [str(v) for name in columns for v in frame[name].dropna().head(20)]
+    return sum(names.looks_like_ticker(cell) for cell in cells) / len(cells) if cells else 0.0
 
 
 def role_tables(shape: Shape, context: Context) -> list[RoleTable]:
