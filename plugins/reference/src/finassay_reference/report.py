@@ -67,8 +67,8 @@ def summary(plan: Plan, results: Results, story: Story) -> str:
             story.opening,
             f"{headline_sentence(results, story)}; the figures stand in `results/metrics.csv`. All figures are net of fees unless they say gross.",
             f"Over the same dates the equal-weight benchmark of the same names returned {percent(equal['annual_return'])} a year and the S&P 500 index benchmark, without "
-            f"dividends, {percent(index['annual_return'])} (`results/benchmark_comparison.csv`). So the rules {'added' if ahead else 'cost'} "
-            f"{percent(equal['excess_annual_return_of_strategy'])} a year against simply holding all names.",
+            f"dividends, {percent(index['annual_return'])} (`results/benchmark_comparison.csv`). The strategy's excess annual "
+            f"return over the equal-weight benchmark is {percent(equal['excess_annual_return_of_strategy'])}: the rules {'did better' if ahead else 'did worse'} than simply holding all names.",
             "**What this shows and what not.** The test is one history of companies that are known to have survived: the comparison with the equal-weight benchmark of the "
             "same names is the fair one, the absolute level of the return is not evidence for the future. See Limitations.",
         ]
@@ -101,7 +101,7 @@ def method(plan: Plan, story: Story) -> str:
     return (
         f"Starting capital: $1,000,000, long only, shares are real numbers, no borrowing, cash earns 0. Decisions use closes up to and including the decision's session; "
         f"orders are filled at the next session's close; fees are charged on traded value on the day of the fill. Sales come before purchases, and purchases never exceed the cash. "
-        f"No price after {story.claimed_last} was used. The list has {n.slots} names at most. `code/run_backtest.py` repeats everything from `data/` offline and prints these figures; "
+        f"No price after {story.claimed_last} was used. The reported period begins with the first decision that buys. `code/run_backtest.py` repeats everything from `data/` offline and prints these figures; "
         "`code/load_prices.py` fetches the data again."
     )
 
@@ -138,7 +138,7 @@ def benchmarks(results: Results) -> str:
 def signals(plan: Plan, results: Results) -> str:
     why = "\n".join(f"- **{factor}**: {RATIONALE[factor]}" for factor in plan.request.factors)
     rows = [
-        [r["period"], r["from"], r["to"], r["decisions"], plain(r["mean_rank_ic"], 4), plain(r["ic_t_value"]), percent(r["hit_rate"]), percent(r["spread"], 3)]
+        [r["period"], r["from"], r["to"], r["decisions"], plain(r["mean_rank_ic"], 4), plain(r["ic_t_value"], 3), percent(r["hit_rate"]), percent(r["spread"], 3)]
         for r in results.rows("results/signal_statistics")
     ]
     whole = results.rows("results/signal_statistics")[0]
@@ -147,7 +147,7 @@ def signals(plan: Plan, results: Results) -> str:
         f"{why}\n\nEvidence in this sample: rank IC is the rank correlation of a decision's ranking with the return from its close to the next decision's close, the hit rate is the "
         "share of decisions with a positive rank IC, the spread the mean return of the picks less that of all names over that span.\n\n"
         + table(["Period", "From", "To", "Decisions", "Mean rank IC", "t value", "Hit rate", "Spread"], rows)
-        + f"\n\nThe mean rank IC is {plain(whole['mean_rank_ic'], 4)} over the whole period, a t value of {plain(whole['ic_t_value'])}: "
+        + f"\n\nThe mean rank IC is {plain(whole['mean_rank_ic'], 4)} over the whole period, a t value of {plain(whole['ic_t_value'], 3)}: "
         + ("more than chance would give." if strong else "not told apart from chance in this sample.")
         + " All figures: `results/signal_statistics.csv`."
     )
@@ -170,11 +170,15 @@ def sensitivity(results: Results) -> str:
     return (
         "One setting is moved at a time, everything else stays (`results/sensitivity_parameters.csv`).\n\n"
         + parameter
-        + f"\n\nAcross these {len(others)} variants the annual return lies between {percent(str(lowest))} and {percent(str(highest))}. "
-        + ("No single setting moves it by more than 3 points, so the result does not hinge on one value." if robust else "At least one setting moves it by more than 3 points, so the result does depend on it; the table says which.")
+        + f"\n\nAcross these variants the annual return lies between {percent(str(lowest))} and {percent(str(highest))}. "
+        + ("No single setting moves it by more than three points, so the result does not hinge on one value." if robust else "At least one setting moves it by more than three points, so the result does depend on it; the table says which.")
         + "\n\nCosts: the same trades at other rates (`results/sensitivity_costs.csv`).\n\n"
         + cost
     )
+
+
+def _count(number: int) -> str:
+    return ("none", "one", "two", "three", "four")[number]
 
 
 def periods(results: Results) -> str:
@@ -186,7 +190,7 @@ def periods(results: Results) -> str:
     ahead = sum(float(r["excess_return_over_equal_weight"]) > 0 for r in parts)
     return (
         "No parameter or rule was fitted: your choices and common conventions were fixed before the first run, one version was run, and nothing was changed after seeing a result. "
-        f"So no period had to be held out; the same fixed rules are shown part by part instead. The strategy beat the equal-weight benchmark in {ahead} of {len(parts)} parts "
+        f"So no period had to be held out; the same fixed rules are shown part by part instead. The strategy beat the equal-weight benchmark in {_count(ahead)} of {_count(len(parts))} parts "
         "(`results/sub_periods.csv`).\n\n" + table(["Period", "From", "To", "Annual return", "Sharpe", "Maximum drawdown", "Excess return over equal weight"], rows)
     )
 

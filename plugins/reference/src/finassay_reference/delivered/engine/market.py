@@ -1,6 +1,7 @@
 """Prices and index as arrays."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +33,14 @@ class Market:
         out[1:] = self.index[1:] / self.index[:-1] - 1
         return out
 
+    @cached_property
+    def days(self) -> list[str]:
+        """ISO dates of all sessions."""
+        return [str(day.date()) for day in self.dates]
+
     def text(self, session: int) -> str:
         """ISO date of a session."""
-        return str(self.dates[session].date())
+        return self.days[session]
 
 
 def read_market(folder: Path, tickers: tuple[str, ...]) -> Market:

@@ -1,6 +1,7 @@
 """Stock selection: factor values and how they combine into one score per name. Every value uses closes up to its own session only."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,6 +118,12 @@ class Signals:
         self.values = np.stack([FACTORS[name][0](market, strategy) for name in strategy.factors])
         self._known, self._ics = self._past_ics() if strategy.combination == "ic_weighted" else (np.array([]), np.array([]))
         self._cache: dict[int, Ranking] = {}
+
+    def sharing(self, strategy: Strategy) -> "Signals":
+        """These signals for a strategy that differs in other settings only: rankings already made are not made again."""
+        twin = copy(self)
+        twin.strategy = strategy
+        return twin
 
     def _past_ics(self) -> tuple[Array, Array]:
         """Month by month: the session at which a month's coefficients are known, and the coefficient of each factor."""

@@ -42,7 +42,7 @@ class Order:
 
 @dataclass
 class Ledger:
-    """What a run did. `shares` is T x N and `cash`, `fees` are T, valid from `start` on; `trades` and `targets` are rows for tables."""
+    """What a run did. `shares` is T x N and `cash`, `fees` are T, valid from `start` on, the first decision that buys; `trades` and `targets` are rows for tables."""
 
     start: int
     shares: Array
@@ -97,12 +97,15 @@ class Backtest:
             fill = session
             if order is not None:
                 fill = session + self.strategy.fill_lag
+                if not self.book.trades:
+                    self.book.start = session
                 self.fill(order, fill)
             following = fill if order is not None and self.strategy.fill_lag else session + 1
             found = self.next_decision(following)
             if found is None:
                 break
             session = found
+        self.book.ranked = [t for t in self.book.ranked if t >= self.book.start]
         self.book.equity = (self.book.shares * self.close).sum(axis=1) + self.book.cash
         return self.book
 

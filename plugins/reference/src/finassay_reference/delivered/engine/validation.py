@@ -79,8 +79,22 @@ def parameter_sensitivity(base: Backtest) -> pd.DataFrame:
     """One row per moved setting; the first row is the strategy as delivered."""
     rows: list[dict[str, object]] = [_variant_row("as delivered", "", base, base)]
     for parameter, value, strategy in variants(base.strategy):
-        rows.append(_variant_row(parameter, value, backtest(base.market, strategy), base))
+        rows.append(_variant_row(parameter, value, _variant(base, strategy), base))
     return pd.DataFrame(rows)
+
+
+SIGNAL_SETTINGS = ("factors", "combination", "lookback", "skip", "vol_window")
+WEIGHT_SETTINGS = (*SIGNAL_SETTINGS, "slots", "weighting", "covariance", "cov_window", "risk_aversion", "max_weight")
+
+
+def _variant(base: Backtest, strategy: Strategy) -> Backtest:
+    """A run that takes over rankings and weights of the base where its settings do not touch them."""
+
+    def same(names: tuple[str, ...]) -> bool:
+        return all(getattr(strategy, name) == getattr(base.strategy, name) for name in names)
+
+    signals = base.signals.sharing(strategy) if same(SIGNAL_SETTINGS) else None
+    return backtest(base.market, strategy, signals, base.weighting if same(WEIGHT_SETTINGS) else None)
 
 
 def _variant_row(parameter: str, value: str, run: Backtest, base: Backtest) -> dict[str, object]:
@@ -88,7 +102,8 @@ def _variant_row(parameter: str, value: str, run: Backtest, base: Backtest) -> d
     own = base.book.equity[base.book.start :]
     row: dict[str, object] = {"parameter": parameter, "value": value}
     row |= short_row(curve)
-    return row | {"trades": len(run.book.trades), "annual_return_difference": annual_return(curve) - annual_return(own)}
+    first = base.market.text(base.book.start)
+    return row | {"trades": sum(str(trade["fill_date"]) >= first for trade in run.book.trades), "annual_return_difference": annual_return(curve) - annual_return(own)}
 
 
 def cost_sensitivity(equity: Array, fees: Array, traded: Array) -> pd.DataFrame:

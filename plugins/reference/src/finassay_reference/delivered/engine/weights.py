@@ -16,8 +16,8 @@ def estimator(name: str) -> Any:
     from skfolio.moments import EmpiricalCovariance, EWCovariance, LedoitWolf
 
     if name == "sample":
-        return EmpiricalCovariance()
-    return EWCovariance(half_life=float(np.log(0.5) / np.log(EWMA_DECAY))) if name == "ewma" else LedoitWolf()
+        return EmpiricalCovariance(nearest=False)
+    return EWCovariance(half_life=float(np.log(0.5) / np.log(EWMA_DECAY)), nearest=False) if name == "ewma" else LedoitWolf(nearest=False)
 
 
 def risk_parity(cov: Array) -> Array:
@@ -92,6 +92,7 @@ class Weighting:
     def __init__(self, market: Market, strategy: Strategy, signals: Signals) -> None:
         self.market, self.strategy, self.signals = market, strategy, signals
         self._returns = market.returns
+        self._estimator = estimator(strategy.covariance) if strategy.covariance != "none" else None
         self._cache: dict[tuple[int, tuple[int, ...]], Array] = {}
 
     def window(self, session: int, picks: list[int], length: int) -> Array:
@@ -99,8 +100,9 @@ class Weighting:
         return self._returns[session - length + 1 : session + 1][:, picks]
 
     def covariance(self, session: int, picks: list[int]) -> Array:
-        fitted = estimator(self.strategy.covariance).fit(self.window(session, picks, self.strategy.cov_window))
-        return np.asarray(fitted.covariance_)
+        if self._estimator is None:
+            raise ValueError(f"{self.strategy.weighting} needs a covariance estimator")
+        return np.asarray(self._estimator.fit(self.window(session, picks, self.strategy.cov_window)).covariance_)
 
     def shares_of_money(self, session: int, picks: list[int]) -> Array:
         """Weights of the picks in their order; they sum to 1 (equal weighting: 1/slots each, empty slots stay cash)."""
