@@ -145,6 +145,7 @@ class CommandLineAgent(ABC):
                     if size > self.max_output:
                         turn.errors.append(Failed(f"wrote more than {self.max_output:,} bytes in one turn"))
                         turn.done = False
+                        box.stop()
                         break
                     write(line)
                     turn.take(self.events, line)
