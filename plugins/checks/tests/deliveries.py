@@ -5,8 +5,8 @@ Independent of the reference agent and of what the checks compute: plain loops, 
 
 import hashlib
 import io
-import warnings
 import itertools
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path

@@ -16,7 +16,7 @@ from finassay_checks.reading.markdown import text_tables
 from finassay_checks.reading.text import plain, shown
 from finassay_checks.reports import is_report_file, last_report
 from finassay_checks.roles.choose import Selector
-from finassay_checks.roles.detect import Context
+from finassay_checks.roles.context import Context
 from finassay_checks.roles.families import combined_files
 from finassay_checks.roles.plain import plain_roles
 from finassay_checks.roles.shape import Shape, shape_of

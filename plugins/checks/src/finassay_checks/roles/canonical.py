@@ -125,10 +125,18 @@ def trades(frame: Frame, mapping: Mapping[str, str], timezone: str) -> Frame:
     return made[made["shares"].notna() & (made["shares"] != 0)].reset_index(drop=True)
 
 
+def matrix_of(frame: Frame) -> "np.ndarray[Any, Any]":
+    """Cells as float64, rows × columns; what is no finite number is NaN."""
+    if all(pd.api.types.is_numeric_dtype(t) and not pd.api.types.is_bool_dtype(t) for t in frame.dtypes):
+        matrix = frame.to_numpy(dtype="float64", na_value=np.nan)
+        return np.where(np.isfinite(matrix), matrix, np.nan)
+    return np.column_stack([to_numbers(frame.iloc[:, i]).to_numpy() for i in range(len(frame.columns))])
+
+
 def melt(frame: Frame, date: str, tickers: Mapping[str, str], value: str, timezone: str, keep_empty: bool = False) -> Frame:
     """Dates × tickers to `date, ticker, <value>, row`, row by row; empty cells are left out unless `keep_empty`."""
     dates = to_dates(frame[date], timezone).to_numpy()
-    matrix = np.column_stack([to_numbers(frame[c]).to_numpy() for c in tickers]) if tickers else np.empty((len(frame), 0))
+    matrix = matrix_of(frame[list(tickers)])
     count = len(tickers)
     labels = pd.array(list(tickers.values()), dtype="str")
     values = matrix.ravel()

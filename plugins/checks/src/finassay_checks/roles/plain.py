@@ -4,9 +4,10 @@ import re
 
 from finassay_checks.model import Role, RoleTable
 from finassay_checks.roles import names
-from finassay_checks.roles.detect import _HINT_CHECK, _stem
+from finassay_checks.roles.context import stem_of
 from finassay_checks.roles.metric_names import metric_of
 from finassay_checks.roles.shape import Shape
+from finassay_checks.roles.vocabulary import HINT_CHECK
 
 _SPEC_KEYS = frozenset({"component", "rule", "item", "config", "parameter", "setting", "step", "assumption", "choice", "piece", "part"})
 _SPEC_HEADS = frozenset({"rule", "setting", "choice", "definition", "component", "step", "parameter", "assumption"})
@@ -23,7 +24,7 @@ def _text_like(shape: Shape) -> bool:
 
 
 def _context_words(shape: Shape) -> str:
-    return " ".join((_stem(shape), *shape.table.notes[:2]))
+    return " ".join((stem_of(shape), *shape.table.notes[:2]))
 
 
 def metric_columns(shape: Shape) -> list[str]:
@@ -46,7 +47,7 @@ def _is_periods(shape: Shape) -> bool:
     if re.search(r"sub-?periods?\b|by (?:year|month|decade)|calendar years?\b|each year", above, re.I):
         return True
     return (
-        names.is_period(_stem(shape))
+        names.is_period(stem_of(shape))
         or first.key in ("year", "period", "subperiod", "decade", "month", "yr")
         or (len(re.findall(r"\b(?:19|20)\d{2}\s*(?:-|–|—|to)\s*(?:(?:19|20)\d{2})", joined)) >= 2)
     )
@@ -55,7 +56,7 @@ def _is_periods(shape: Shape) -> bool:
 def _is_variants(shape: Shape) -> bool:
     first = shape.columns[0]
     return (
-        any(names.has(word, names.VARIANT) for word in (_stem(shape), first.name))
+        any(names.has(word, names.VARIANT) for word in (stem_of(shape), first.name))
         or first.key in ("changed", "change")
         or bool(re.search(r"sensitiv|robust|variant|scenario", " ".join(shape.table.notes[:2]), re.I))
     )
@@ -91,7 +92,7 @@ def plain_roles(shape: Shape) -> list[RoleTable]:
     role: Role | None = None
     why = ""
     keys = {c.key for c in shape.columns} | {p for c in shape.columns for p in c.parts}
-    if _HINT_CHECK.search(_stem(shape)) and rows < 2:
+    if HINT_CHECK.search(stem_of(shape)) and rows < 2:
         role, why = "checks", "named as a check"
     elif _is_sources(shape, keys):
         role, why = "sources", "series with their source"

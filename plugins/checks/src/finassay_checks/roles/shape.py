@@ -56,6 +56,8 @@ def _kind(series: "pd.Series[Any]", name: str, timezone: str) -> Kind:
         return "bool"
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         return "date"
+    if pd.api.types.is_numeric_dtype(series.dtype) and name and not names.is_date_name(name):
+        return "number"
     texts = strings_of(series)
     if set(texts.str.lower().head(5)) <= _BOOLS and set(texts.str.lower()) <= _BOOLS:
         return "bool"
@@ -76,6 +78,8 @@ class Shape:
     columns: tuple[Column, ...]
     tickers: dict[str, str]
     rows: int
+    memo: dict[str, dict[str, str]] = field(factory=dict)
+    """What detectors found out about its columns."""
 
     @property
     def name(self) -> str:

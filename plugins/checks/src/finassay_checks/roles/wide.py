@@ -10,8 +10,10 @@ import pandas as pd
 from finassay_checks.model import Role, RoleTable
 from finassay_checks.roles import canonical, detect, names
 from finassay_checks.roles.cells import to_numbers, to_tickers
-from finassay_checks.roles.detect import Context, Found
+from finassay_checks.roles.context import Context, Found, dates_of, stem_of
+from finassay_checks.roles.context import made as made_role
 from finassay_checks.roles.shape import Shape
+from finassay_checks.roles.vocabulary import HINT_CHECK
 
 Matrix = np.ndarray[Any, Any]
 _HINTS: tuple[tuple[Role, re.Pattern[str]], ...] = (
@@ -25,8 +27,7 @@ _EXPOSURE = ("cash", "invested", "exposure", "cashweight", "grossexposure", "lev
 
 def _matrix(shape: Shape) -> Matrix:
     sample = shape.columns[0].sample.index
-    frame = shape.table.frame.loc[sample, list(shape.tickers)]
-    return np.column_stack([to_numbers(frame[name]).to_numpy() for name in shape.tickers])
+    return canonical.matrix_of(shape.table.frame[list(shape.tickers)].loc[sample])
 
 
 def _extra(shape: Shape, keys: tuple[str, ...]) -> str | None:
@@ -46,9 +47,7 @@ def is_weights(matrix: Matrix, extra: Matrix | None) -> bool:
         return True
     if extra is None:
         return False
-    return bool(
-        np.nanmean(np.abs(sums - extra) <= 0.002 * scale) >= 0.9 or np.nanmean(np.abs(sums + extra - scale) <= 0.002 * scale) >= 0.9
-    )
+    return bool(np.mean(np.abs(sums - extra) <= 0.002 * scale) >= 0.9 or np.mean(np.abs(sums + extra - scale) <= 0.002 * scale) >= 0.9)
 
 
 def _hint(stem: str) -> Role | None:
@@ -62,7 +61,7 @@ def _hint(stem: str) -> Role | None:
 
 def content_role(shape: Shape, matrix: Matrix) -> tuple[Role, str]:
     """What a dates × tickers table holds, with the reason."""
-    stem = detect._stem(shape)
+    stem = stem_of(shape)
     hint = _hint(stem)
     known = matrix[np.isfinite(matrix)]
     if not known.size:
@@ -93,23 +92,21 @@ def content_role(shape: Shape, matrix: Matrix) -> tuple[Role, str]:
 
 def _repeats(shape: Shape) -> float:
     """Share of cells that repeat the one above, from the first rows (a stride sample has no neighbours)."""
-    head = shape.table.frame[list(shape.tickers)].iloc[:400]
-    matrix = np.column_stack([to_numbers(head[name]).to_numpy() for name in shape.tickers])
-    tail_frame = shape.table.frame[list(shape.tickers)].iloc[-400:]
-    tail = np.column_stack([to_numbers(tail_frame[name]).to_numpy() for name in shape.tickers])
-    same = [np.nanmean(m[1:] == m[:-1]) for m in (matrix, tail) if len(m) > 1]
+    frame = shape.table.frame[list(shape.tickers)]
+    pieces = [canonical.matrix_of(frame.iloc[:400]), canonical.matrix_of(frame.iloc[-400:])]
+    same = [float(np.mean(m[1:] == m[:-1])) for m in pieces if len(m) > 1]
     return float(np.mean(same)) if same else 0.0
 
 
 def _is_ranks(matrix: Matrix) -> bool:
-    count = np.isfinite(matrix).sum(axis=1)
-    return bool(np.mean(np.nanmax(matrix, axis=1) == count) > 0.9 and np.nanmin(matrix) == 1)
+    filled = matrix[np.isfinite(matrix).any(axis=1)]
+    return bool(len(filled) and np.mean(np.nanmax(filled, axis=1) == np.isfinite(filled).sum(axis=1)) > 0.9 and np.nanmin(filled) == 1)
 
 
 def wide(shape: Shape, context: Context) -> Found:
-    if not shape.wide or detect._HINT_CHECK.search(detect._stem(shape)):
+    if not shape.wide or HINT_CHECK.search(stem_of(shape)):
         return
-    fill, signal = detect._dates(shape)
+    fill, signal = dates_of(shape)
     date = signal or fill
     assert date is not None
     frame, tickers, timezone = shape.table.frame, shape.tickers, context.timezone
@@ -117,25 +114,25 @@ def wide(shape: Shape, context: Context) -> Found:
     later = fill.name if signal is not None and fill is not None and fill is not signal else None
     columns = {"date": date.name} | {ticker: column for column, ticker in tickers.items()} | ({"fill_date": later} if later else {})
     if role == "prices":
-        yield from detect._made(role, shape, columns, canonical.wide_prices(frame, date.name, tickers, timezone), reason)
+        yield from made_role(role, shape, columns, canonical.wide_prices(frame, date.name, tickers, timezone), reason)
     elif role == "positions":
         dollars = _looks_like_dollars(shape)
         made = canonical.wide_positions(frame, date.name, tickers, _extra(shape, ("cash", "cashafter", "cashbalance")), timezone, dollars)
-        yield from detect._made(role, shape, columns, made, reason, *(("in dollars",) if dollars else ()))
+        yield from made_role(role, shape, columns, made, reason, *(("in dollars",) if dollars else ()))
     elif role == "weights":
         made = canonical.melt(frame, date.name, tickers, "weight", timezone)
         if later:
             made["fill_date"] = canonical.column(frame, later, "date", timezone).to_numpy()[made["row"].to_numpy() - 1]
-        kind = detect._weight_kind(made["date"], detect._stem(shape))
-        yield from detect._made(role, shape, columns, canonical.finish_weights(made, kind), reason)
+        kind = detect.weight_kind(made["date"], stem_of(shape))
+        yield from made_role(role, shape, columns, canonical.finish_weights(made, kind), reason)
     elif role == "signals":
-        made = canonical.wide_signals(frame, date.name, tickers, detect._stem(shape), later, timezone)
-        yield from detect._made(role, shape, columns, made, reason)
+        made = canonical.wide_signals(frame, date.name, tickers, stem_of(shape), later, timezone)
+        yield from made_role(role, shape, columns, made, reason)
 
 
 def _looks_like_dollars(shape: Shape) -> bool:
     """Dollar holdings change every day with prices, share counts only at fills."""
-    return bool(re.search(r"dollar|value|usd", detect._stem(shape), re.I)) or _repeats(shape) < 0.3
+    return bool(re.search(r"dollar|value|usd", stem_of(shape), re.I)) or _repeats(shape) < 0.3
 
 
 def fields_and_tickers(shape: Shape, context: Context) -> Found:
@@ -159,7 +156,7 @@ def fields_and_tickers(shape: Shape, context: Context) -> Found:
         pieces.append(piece)
     columns = {"date": shape.date.name} | {f"{t} {f}": c for t, fields in by_ticker.items() for f, c in fields.items()}
     made = pd.concat(pieces, ignore_index=True).sort_values(["date", "ticker"], kind="stable").reset_index(drop=True)
-    yield from detect._made("prices", shape, columns, made, "fields × tickers across")
+    yield from made_role("prices", shape, columns, made, "fields × tickers across")
 
 
 def grouped(shape: Shape, context: Context) -> Found:
@@ -202,7 +199,7 @@ def grouped(shape: Shape, context: Context) -> Found:
         )
         columns = {"date": date.name, "ticker": f"{picks} k", group: f"{group} k"}
         if names.has(group, ("weight", "alloc", "allocation", "w")):
-            yield from detect._made(
+            yield from made_role(
                 "weights",
                 shape,
                 columns,
@@ -212,7 +209,7 @@ def grouped(shape: Shape, context: Context) -> Found:
         else:
             signal = made.rename(columns={"cell": "score"}).assign(name=group, rank=np.nan)
             signal["fill_date"] = pd.Series(pd.NaT, index=signal.index, dtype="datetime64[ns]")
-            yield from detect._made(
+            yield from made_role(
                 "signals",
                 shape,
                 columns,

@@ -1,0 +1,130 @@
+"""Logs: fills, and round trips with an entry and an exit a row."""
+
+from finassay_checks.roles import canonical
+from finassay_checks.roles.context import Context, Found, dates_of, made, stem_of
+from finassay_checks.roles.shape import Column, Shape
+from finassay_checks.roles.vocabulary import DECIDED, FEES, HINT_TRADES, IDS, PRICES, REASONS, SHARES, SIDES, VALUES
+
+
+def round_trip_columns(shape: Shape) -> dict[str, str]:
+    """Canonical to delivered columns if each row holds an entry and an exit, else nothing."""
+    if "round_trips" not in shape.memo:
+        shape.memo["round_trips"] = _round_trip_columns(shape)
+    return shape.memo["round_trips"]
+
+
+def _round_trip_columns(shape: Shape) -> dict[str, str]:
+    def dated(words: set[str]) -> Column | None:
+        for column in shape.columns:
+            named = set(column.parts) | {column.key}
+            if (
+                named & words
+                and (column.kind == "date" or (column.kind in ("text", "empty") and "date" in named))
+                and not named & {"price", "px", "bar", "signal"}
+            ):
+                return column
+        return None
+
+    entry = dated({"entry", "bought", "open", "opened", "enter", "entered", "entrydate", "datein", "opendt"})
+    exit_ = dated({"exit", "sold", "close", "closed", "exited", "exitdate", "dateout", "closedt"})
+    if entry is None or exit_ is None or entry is exit_ or entry.kind != "date":
+        return {}
+    shares = shape.find((*SHARES, "sharesbought"), "number")
+    prices = [c for c in shape.of("number") if {"price", "px", "pricein", "priceout", "rate"} & {*c.parts, c.key}]
+    pnl = shape.find(("pnl", "pl", "profit", "pnlnet", "netpnl", "pl$", "pnlcomm", "profitabs", "p&l"), "number") or shape.find_part(
+        ("pnl", "profit"), "number"
+    )
+    if pnl is None and len(prices) < 2:
+        return {}
+    entry_price = next((c for c in prices if {"entry", "buy", "open", "in", "bought", "pricein"} & {*c.parts, c.key}), None)
+    exit_price = next(
+        (c for c in prices if c is not entry_price and {"exit", "sell", "close", "out", "sold", "priceout"} & {*c.parts, c.key}), None
+    )
+    columns = {"entry_date": entry.name, "exit_date": exit_.name}
+    named = {
+        "ticker": shape.ticker,
+        "shares": shares,
+        "entry_price": entry_price,
+        "exit_price": exit_price,
+        "pnl": pnl,
+        "fee": shape.find(FEES, "number"),
+    }
+    return columns | {key: column.name for key, column in named.items() if column is not None}
+
+
+def round_trips(shape: Shape, context: Context) -> Found:
+    columns = round_trip_columns(shape)
+    if not columns:
+        return
+    frame = canonical.simple("round_trips", shape.table.frame, columns, context.timezone)
+    if "ticker" not in columns:
+        frame["ticker"] = next(iter(context.known)) if len(context.known) == 1 else ""
+    status = shape.find(("status", "why", "reason", "exitreason", "isopen"), "text", "bool")
+    frame["open"] = frame["exit_date"].isna()
+    if status is not None:
+        texts = shape.table.frame[status.name].iloc[frame["row"].to_numpy() - 1].astype(str).str.lower()
+        frame["open"] |= texts.str.contains(r"\bopen\b|still held|cut.?off|marked", regex=True).to_numpy()
+    yield from made("round_trips", shape, columns, frame, "an entry and an exit date in each row")
+
+
+def trade_columns(shape: Shape) -> dict[str, str]:
+    """Canonical to delivered columns if each row is one execution, else nothing. The key `how` says what shows the side."""
+    if "trades" not in shape.memo:
+        shape.memo["trades"] = _trade_columns(shape)
+    return shape.memo["trades"]
+
+
+def _trade_columns(shape: Shape) -> dict[str, str]:
+    fill, signal = dates_of(shape)
+    ticker = shape.ticker
+    if fill is None or ticker is None or round_trip_columns(shape):
+        return {}
+    side = shape.find(SIDES, "text")
+    if side is not None and canonical.side_signs(side.sample).notna().mean() < 0.6:
+        side = None
+    shares = shape.find(SHARES, "number") or next(
+        (
+            c
+            for c in shape.of("number")
+            if c.parts[:1] in (("shares",), ("qty",), ("quantity",)) and not {"before", "after", "held"} & set(c.parts)
+        ),
+        None,
+    )
+    price = shape.find(PRICES, "number") or shape.find_part(("price", "px"), "number")
+    used = {c.name for c in (shares, price) if c is not None}
+    value = next((c for k in VALUES for c in shape.columns if c.key == k and c.kind == "number" and c.name not in used), None)
+    signed = shares is not None and bool((shares.numbers < 0).any())
+    hinted = bool(HINT_TRADES.search(stem_of(shape)))
+    if price is None and value is None:
+        return {}
+    if shares is None and (value is None or side is None):
+        return {}
+    if side is None and not signed and not (hinted and price is not None and shares is not None and "held" not in stem_of(shape)):
+        return {}
+    found = {
+        "fill_date": fill,
+        "signal_date": signal,
+        "ticker": ticker,
+        "side": side,
+        "shares": shares,
+        "price": price,
+        "value": value,
+        "fee": shape.find(FEES, "number"),
+        "reason": shape.find(REASONS, "text"),
+        "id": shape.find(IDS),
+        "weight_before": shape.find(("weightbefore", "currentweight", "oldweight", "drifted", "driftedweight", "preweight"), "number"),
+        "target_weight": shape.find(("targetweight", "target", "weightafter", "newweight", "weighttarget"), "number"),
+        "decided_by": shape.find(DECIDED)
+        or next((c for c in shape.of("number") if c.parts[:1] in (("signal",), ("score",), ("rank",))), None),
+    }
+    how = "a side column" if side is not None else "signed quantities" if signed else "the file name"
+    return {key: column.name for key, column in found.items() if column is not None} | {"how": how}
+
+
+def trades(shape: Shape, context: Context) -> Found:
+    columns = dict(trade_columns(shape))
+    if not columns:
+        return
+    how = columns.pop("how")
+    frame = canonical.trades(shape.table.frame, columns, context.timezone)
+    yield from made("trades", shape, columns, frame, f"date, ticker, quantity and price in each row, with {how}")
