@@ -157,7 +157,7 @@ class RunResult:
     stderr: str
     seconds: float
     written: Mapping[str, Path] = Factory(dict)
-    """Files it wrote or changed, by path relative to the copy; valid until the runner is closed."""
+    """Files it wrote, also with the same bytes, by path relative to the copy; valid until the runner is closed."""
 
 
 class CodeRunner(Protocol):

@@ -57,7 +57,7 @@ def grade(
         accepted=result.accepted,
         complete=not result.incomplete,
         incomplete=result.incomplete,
-        by_turn=_trajectory(package, by_dimension.values()) if by_turn and graded != "none" else (),
+        by_turn=_trajectory(package, by_dimension.values(), verdicts) if by_turn and graded != "none" else (),
         elicitation=elicitation(package.task.belief, package.conversation, verdicts),
     )
 
@@ -154,13 +154,22 @@ def _guarded(check: Check, run: Callable[[], Verdict]) -> Verdict:
         return Unscored("check crashed", f"{type(error).__name__}: {error}"[:500], check.id)
 
 
-def _trajectory(package: Package, checks: Iterable[Check]) -> tuple[TurnScore, ...]:
-    """Program scores after each turn, without a judge (paper, section 3.4)."""
+def _trajectory(package: Package, checks: Iterable[Check], final: Mapping[str, Verdict]) -> tuple[TurnScore, ...]:
+    """Program scores after each turn, without a judge and without running delivered code (paper, section 3.4).
+
+    After the last turn they are those of the session: nothing is graded twice.
+    """
     cheap = [check for check in checks if check.by_turn and check.role == "scores"]
-    return tuple(_turn_score(package.until(message.turn), message.turn, cheap) for message in package.conversation.of("agent"))
+    turns = [message.turn for message in package.conversation.of("agent")]
+    earlier = [_turn_score(_graded_so_far(package.until(turn), cheap), turn) for turn in turns[:-1]]
+    return (*earlier, *(_turn_score({c.dimension: final[c.dimension] for c in cheap if c.dimension in final}, turn) for turn in turns[-1:]))
 
 
-def _turn_score(package: Package, turn: int, checks: Iterable[Check]) -> TurnScore:
-    verdicts = {check.dimension: _guarded(check, lambda c=check: _verdict(c.run(package, {}))) for check in checks}  # type: ignore[misc]
+def _graded_so_far(package: Package, checks: Iterable[Check]) -> dict[str, Verdict]:
+    package = evolve(package, runner=None)
+    return {check.dimension: _guarded(check, lambda c=check: _verdict(c.run(package, {}))) for check in checks}  # type: ignore[misc]
+
+
+def _turn_score(verdicts: Mapping[str, Verdict], turn: int) -> TurnScore:
     levels = {name: verdict.level for name, verdict in verdicts.items() if isinstance(verdict, Scored)}
     return TurnScore(turn, levels, failed_vetoes(DIMENSIONS, verdicts), quality(category_means(DIMENSIONS, verdicts)))

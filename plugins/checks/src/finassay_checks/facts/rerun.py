@@ -75,9 +75,9 @@ def cut_runs(package: Package) -> CutRuns:
         return CutRuns("no code to rerun")
     if not any(_LOADS.search(d.text) for d in scripts):
         return CutRuns("the code reads delivered files only, so that the delivered rows tell")
-    entries = sorted((d for d in scripts if _safe(d.where)), key=lambda d: (not _ENTRY.search(d.where), not _named(d, delivered), d.where))[
-        :MAX_SCRIPTS
-    ]
+    safe = [d for d in scripts if _safe(d.where)]
+    named = [d for d in safe if _ENTRY.search(d.where)] or safe
+    entries = sorted(named, key=lambda d: (not _named(d, delivered), d.where))[:MAX_SCRIPTS]
     for entry in entries:
         found = _twice(package, delivered, entry)
         if found is not None:
@@ -105,11 +105,7 @@ def _twice(package: Package, delivered: Delivered, entry: Document) -> CutRuns |
         if path in as_is.written and as_is.written[path].stat().st_size < 200 * 2**20
     }
     same = {path for path, data in kept.items() if _same_table(path, data, files[path].read_bytes())}
-    # A rewritten file with unchanged bytes is not listed as written; such a run reproduces it as well.
-    unchanged = {path for path in targets if path not in as_is.written} if as_is.exit_code == 0 and as_is.written else set()
-    if not same and not unchanged:
-        return None
-    return _compare_cut(package, entry, files, same or unchanged)
+    return _compare_cut(package, entry, files, same) if same else None
 
 
 def _compare_cut(package: Package, entry: Document, files: Mapping[str, Path], same: set[str]) -> CutRuns:

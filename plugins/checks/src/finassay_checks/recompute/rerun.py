@@ -91,14 +91,15 @@ def _files(package: Package, delivered: Delivered, hidden: tuple[str, ...]) -> d
 
 
 def _run(package: Package, runner: CodeRunner, delivered: Delivered, script: str, hidden: tuple[str, ...]) -> Rerun:
-    result = runner.run(_files(package, delivered, hidden), ("{python}", script), seconds=SECONDS)
+    given = _files(package, delivered, hidden)
+    result = runner.run(given, ("{python}", script), seconds=SECONDS)
     tail = (result.stderr or result.stdout)[-TAIL:]
     if result.exit_code is None:
         return Rerun(script, 2, f"stopped after {SECONDS:.0f} s", None, tail)
     if result.exit_code != 0:
         started = not re.search(r"(?:Syntax|Indentation|ModuleNotFound|Import)Error|can't open file", result.stderr)
         return Rerun(script, 2 if started else 1, "fails" if started else "does not start", result.exit_code, tail)
-    figures, curve = _yield(package, result)
+    figures, curve = _yield(package, result, given)
     if not figures and curve is None:
         return Rerun(script, 2, "ends well but yields neither metrics nor equity", 0, tail)
     matches = _compare(first_figures(delivered.figures), figures, curve)
@@ -107,12 +108,13 @@ def _run(package: Package, runner: CodeRunner, delivered: Delivered, script: str
     return Rerun(script, 4 if right else 3, text, 0, result.stdout[-TAIL:], matches)
 
 
-def _yield(package: Package, result: RunResult) -> tuple[tuple[Figure, ...], Curve | None]:
-    """Figures that a run printed or wrote, and the equity it wrote, read like a delivery."""
-    blobs = _PathBlobs({f"{index:064x}": path for index, path in enumerate(result.written.values())})
+def _yield(package: Package, result: RunResult, given: Mapping[str, Path]) -> tuple[tuple[Figure, ...], Curve | None]:
+    """Figures that a run printed or wrote, and the equity it wrote, read like a delivery. What it rewrote unchanged tells nothing."""
+    fresh = {name: path for name, path in result.written.items() if name not in given or path.read_bytes() != given[name].read_bytes()}
+    blobs = _PathBlobs({f"{index:064x}": path for index, path in enumerate(fresh.values())})
     files = tuple(
         DeliveredFile(name, f"{index:064x}", path.stat().st_size)
-        for index, (name, path) in enumerate(result.written.items())
+        for index, (name, path) in enumerate(fresh.items())
         if not name.endswith(".py")
     )
     printed = Message("a1", 1, "agent", f"## Results\n\n{_spaced(result.stdout)}")
