@@ -50,7 +50,7 @@ def periods_per_year(dates: pd.DatetimeIndex) -> float:
         return 252.0
     spacing = float(np.median(np.diff(dates.to_numpy().astype("datetime64[D]").astype(np.int64))))
     if spacing <= 4:
-        weekend = float(np.mean(dates.dayofweek >= 5))
+        weekend = float(np.mean(dates.day_of_week >= 5))
         return 365.0 if weekend > 0.1 else 252.0
     for limit, periods in ((10, 52.0), (45, 12.0), (135, 4.0)):
         if spacing <= limit:
