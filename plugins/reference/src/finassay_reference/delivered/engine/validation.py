@@ -107,9 +107,9 @@ def _variant_row(parameter: str, value: str, run: Backtest, base: Backtest) -> d
 
 
 def cost_sensitivity(equity: Array, fees: Array, traded: Array) -> pd.DataFrame:
-    """Annual return if the same trades had cost another rate: each day's return before fees, less rate x traded value / equity before fees."""
+    """Annual return if the same trades had cost another rate: each day's return plus fees / equity before fees, less rate x traded value / the same."""
     before = equity[1:] + fees[1:]
-    gross = before / equity[:-1] - 1
+    gross = equity[1:] / equity[:-1] - 1 + fees[1:] / before
     rows = []
     for bps in (0, 5, 10, 15, 20, 25, 50):
         net = gross - bps / 10_000 * traded[1:] / before
