@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markets import market, noise, run, strategy
 
 from finassay_reference.delivered.engine import metrics
 from finassay_reference.delivered.engine.market import schedule_sessions
@@ -13,7 +14,6 @@ from finassay_reference.delivered.engine.simulate import spells
 from finassay_reference.delivered.engine.tables import equal_weight
 from finassay_reference.delivered.engine.validation import cost_sensitivity
 from finassay_reference.delivered.engine.weights import mean_variance, risk_parity
-from markets import market, noise, run, strategy
 
 
 def two_names(path: list[float]):
@@ -78,7 +78,7 @@ def test_the_drawdown_rule_goes_to_cash_and_comes_back_at_a_scheduled_decision()
 
 def test_a_drift_band_trades_names_outside_the_band_only():
     flat = [100.0] * 23
-    made = market({"AAA": flat + [100.0, 130.0, 130.0, 130.0], "BBB": flat + [100.0] * 4, "CCC": flat + [100.0] * 4})
+    made = market({"AAA": [*flat, 100.0, 130.0, 130.0, 130.0], "BBB": flat + [100.0] * 4, "CCC": flat + [100.0] * 4})
     found = run(made, schedule="drift_band", slots=3, band=0.05)
     later = [trade for trade in found.book.trades if str(trade["signal_date"]) > "2015-01-30"]
     assert [(trade["ticker"], trade["side"]) for trade in later] == [("AAA", "SELL")]
@@ -114,7 +114,18 @@ def test_a_volatility_target_scales_down_and_never_up():
 def test_the_ledger_holds_together(schedule, risk, timing, bps, seed):
     """No short, no borrowing, no fill at the decision's close, cash moves by fills and fees only, trades add up to positions."""
     made = noise(sessions=400, seed=seed)
-    found = run(made, schedule=schedule, risk=risk[0], risk_value=risk[1], timing=timing, ma_window=50, cost_bps=bps, slots=3, warm_up=80, vol_window=40)
+    found = run(
+        made,
+        schedule=schedule,
+        risk=risk[0],
+        risk_value=risk[1],
+        timing=timing,
+        ma_window=50,
+        cost_bps=bps,
+        slots=3,
+        warm_up=80,
+        vol_window=40,
+    )
     book, start = found.book, found.book.start
     assert (book.shares >= 0).all()
     assert (book.cash[start:] >= -1e-6).all()
@@ -139,7 +150,15 @@ def test_the_ledger_holds_together(schedule, risk, timing, bps, seed):
 def test_nothing_that_is_known_later_changes_what_was_decided_before():
     made = noise(sessions=500)
     short = type(made)(made.dates[:400], made.tickers, made.close[:400], made.index[:400])
-    options = {"factors": ("mom_6_1", "low_vol"), "combination": "zscore_mean", "slots": 3, "warm_up": 260, "lookback": 200, "risk": "trailing_stop", "risk_value": 0.1}
+    options = {
+        "factors": ("mom_6_1", "low_vol"),
+        "combination": "zscore_mean",
+        "slots": 3,
+        "warm_up": 260,
+        "lookback": 200,
+        "risk": "trailing_stop",
+        "risk_value": 0.1,
+    }
     long, cut = run(made, **options).book, run(short, **options).book
     upto = made.text(398)
     assert [t for t in long.trades if t["fill_date"] <= upto] == [t for t in cut.trades if t["fill_date"] <= upto]
@@ -238,10 +257,13 @@ def test_the_first_loss_counts_in_the_drawdown():
 def test_turnover_and_win_rate_by_hand():
     trades = pd.DataFrame(
         [
-            ("A", "BUY", 1.0, 100.0, 1.0, "d1"), ("A", "SELL", 1.0, 103.0, 1.0, "d2"), ("B", "BUY", 2.0, 50.0, 1.0, "d2"), ("B", "SELL", 2.0, 51.0, 1.0, "d3"),
+            ("A", "BUY", 1.0, 100.0, 1.0, "d1"),
+            ("A", "SELL", 1.0, 103.0, 1.0, "d2"),
+            ("B", "BUY", 2.0, 50.0, 1.0, "d2"),
+            ("B", "SELL", 2.0, 51.0, 1.0, "d3"),
         ],
         columns=["ticker", "side", "shares", "value", "fee", "fill_date"],
-    )  # fmt: skip
+    )
     assert spells(trades)["profit"].tolist() == [1.0, -1.0]
     equity = pd.Series([100.0, 100.0, 200.0, 100.0], index=["d0", "d1", "d2", "d3"])
     assert metrics.turnover(trades, equity) == pytest.approx((1.0 + 153 / 200 + 0.51) / 2 / (3 / 252))

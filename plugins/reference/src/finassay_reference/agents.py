@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from finassay_cli_kit import JsonLinesAgent, python_program
 from pydantic import BaseModel, ConfigDict
 
 from finassay.api.agent import AgentCapabilities
+from finassay_cli_kit import JsonLinesAgent, python_program
 
 VERSION = "0.1.0"
 THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

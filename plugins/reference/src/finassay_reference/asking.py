@@ -8,19 +8,31 @@ TOPICS = ("factors", "combination", "timing", "weighting", "covariance", "risk",
 QUESTIONS: dict[str, tuple[str, str]] = {
     "factors": (
         "Stock selection",
-        "Which factors should rank the stocks - is that the only signal, or are there other factors (momentum, short-term reversal, value, quality, low risk, growth, size, earnings surprises)?",
+        (
+            "Which factors should rank the stocks - is that the only signal, or are there other factors (momentum, short-term reversal,"
+            " value, quality, low risk, growth, size, earnings surprises)?"
+        ),
     ),
     "combination": (
         "Combining signals",
-        "If there is more than one signal, how should the signals be combined: averaged z-scores, averaged ranks, a screen on the first and a ranking by the second, or weights by trailing information coefficient?",
+        (
+            "If there is more than one signal, how should the signals be combined: averaged z-scores, averaged ranks, a screen on the first"
+            " and a ranking by the second, or weights by trailing information coefficient?"
+        ),
     ),
     "timing": (
         "Market timing",
-        "Should a market timing rule take us out of the market at times (index against its moving average, the index's 12-month return, a volatility regime, breadth), or are we always invested?",
+        (
+            "Should a market timing rule take us out of the market at times (index against its moving average, the index's 12-month return,"
+            " a volatility regime, breadth), or are we always invested?"
+        ),
     ),
     "weighting": (
         "Position sizing",
-        "How should the positions be sized: equal weights, in proportion to the score, by inverse volatility, risk parity, or mean-variance optimisation?",
+        (
+            "How should the positions be sized: equal weights, in proportion to the score, by inverse volatility, risk parity, or"
+            " mean-variance optimisation?"
+        ),
     ),
     "covariance": (
         "Risk estimate",
@@ -28,9 +40,15 @@ QUESTIONS: dict[str, tuple[str, str]] = {
     ),
     "risk": (
         "Risk control",
-        "Which risk control do you want: a stop-loss from entry, a trailing stop, cutting to cash on a portfolio drawdown, a volatility target, or none?",
+        (
+            "Which risk control do you want: a stop-loss from entry, a trailing stop, cutting to cash on a portfolio drawdown, a volatility"
+            " target, or none?"
+        ),
     ),
-    "schedule": ("Rebalancing", "How often should the portfolio be rebalanced: weekly, monthly, quarterly, or only when weights drift outside a band?"),
+    "schedule": (
+        "Rebalancing",
+        "How often should the portfolio be rebalanced: weekly, monthly, quarterly, or only when weights drift outside a band?",
+    ),
     "cost": ("Trading costs", "What trading costs should I assume, in basis points per side, or should they be ignored?"),
     "cutoff": ("Data", "Up to which date may I use data?"),
 }
@@ -43,9 +61,11 @@ def first_questions(request: Request) -> list[str]:
     """Numbered lines for everything that the opening did not settle; what was understood is put up for correction."""
     lines = []
     for topic in TOPICS:
-        if topic == "schedule" and request.schedule or topic == "cutoff" and request.cutoff:
+        if (topic == "schedule" and request.schedule) or (topic == "cutoff" and request.cutoff):
             continue
-        if topic == "weighting" and request.weighting and request.weighting not in NEEDS or topic == "timing" and request.timing and request.timing not in NEEDS:
+        if (topic == "weighting" and request.weighting and request.weighting not in NEEDS) or (
+            topic == "timing" and request.timing and request.timing not in NEEDS
+        ):
             continue
         if topic == "covariance" and request.weighting and request.weighting not in OPTIMISERS:
             continue
@@ -63,11 +83,16 @@ def open_points(request: Request) -> list[str]:
     if not request.factors:
         found.append(QUESTIONS["factors"][1])
     if len(request.servable_factors) > 1 and not request.combination:
-        found.append("You named more than one signal - how should the signals be combined: averaged z-scores, averaged ranks, a screen and then a ranking, or weights by information coefficient?")
+        found.append(
+            "You named more than one signal - how should the signals be combined: averaged z-scores, averaged ranks, a screen and then a"
+            " ranking, or weights by information coefficient?"
+        )
     if not request.weighting:
         found.append(QUESTIONS["weighting"][1])
     if request.weighting in OPTIMISERS and not request.covariance:
-        found.append(f"For {LABELS[request.weighting]}, which covariance estimator should I use: plain sample, exponentially weighted, or shrinkage?")
+        found.append(
+            f"For {LABELS[request.weighting]}, which covariance estimator should I use: plain sample, exponentially weighted, or shrinkage?"
+        )
     if request.risk not in ("", "none") and request.risk not in NEEDS and request.risk_value is None:
         found.append(f"You want {LABELS[request.risk]} - at what level, in percent, should it act?")
     if not request.schedule:
@@ -82,9 +107,9 @@ def understood(request: Request) -> str:
     parts = []
     if request.factors:
         parts.append("you like " + " and ".join(FACTOR_WORDS[f] for f in request.factors))
-    for option in (request.schedule, request.weighting, request.timing, request.risk):
-        if option and option != "none":
-            parts.append(LABELS[option])
+    parts += [
+        LABELS[option] for option in (request.schedule, request.weighting, request.timing, request.risk) if option not in ("", "none")
+    ]
     if request.cutoff:
         parts.append(f"data up to {request.cutoff}")
     return "; ".join(parts)
@@ -93,9 +118,10 @@ def understood(request: Request) -> str:
 def own_choices(request: Request) -> str:
     """Which settings are chosen without asking, and why."""
     return (
-        f"I will choose the rest myself by common convention, before seeing any result, and say so in the report: the number of names ({slots_for(request)}), "
-        f"the windows of signals and estimates, orders filled at the close of the session after the decision, cash that earns nothing, prices from {FIRST_DATE} on, "
-        "and the S&P 500 and the equal-weight universe for comparison. Tell me if you mind any of these."
+        "I will choose the rest myself by common convention, before seeing any result, and say so in the report: the number of names"
+        f" ({slots_for(request)}), the windows of signals and estimates, orders filled at the close of the session after the decision, cash"
+        f" that earns nothing, prices from {FIRST_DATE} on, and the S&P 500 and the equal-weight universe for comparison. Tell me if you"
+        " mind any of these."
     )
 
 
@@ -107,10 +133,13 @@ def slots_for(request: Request) -> int:
 
 def unserved(request: Request) -> str:
     """What the data cannot serve, in plain words; empty if everything can be served."""
-    lines = [f"- {LABELS.get(option) or FACTOR_WORDS[option]}: this needs {data}, which my data do not have" for option, data in request.missing_data]
+    lines = [
+        f"- {LABELS.get(option) or FACTOR_WORDS[option]}: this needs {data}, which my data do not have"
+        for option, data in request.missing_data
+    ]
     if not lines:
         return ""
     return (
-        "One thing first. My market data are daily adjusted closes of twenty US large caps and the S&P 500 index, nothing else, and I do not make data up. "
-        "These parts of your idea cannot be served with them:\n\n" + "\n".join(lines)
+        "One thing first. My market data are daily adjusted closes of twenty US large caps and the S&P 500 index, nothing else, and I do"
+        " not make data up. These parts of your idea cannot be served with them:\n\n" + "\n".join(lines)
     )

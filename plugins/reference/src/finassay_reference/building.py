@@ -48,15 +48,36 @@ def plan_for(request: Request) -> Plan:
 
 
 def strategy_arguments(plan: Plan) -> str:
-    """The keyword arguments of the delivered `Strategy(...)`, one a line. Every value is an option id, a number, a ticker or a date of ours."""
+    """The keyword arguments of the delivered `Strategy(...)`, one a line.
+
+    Every value is an option id, a number, a ticker or a date of ours: no text of the user gets into code.
+    """
     request, n = plan.request, plan.numbers
     values: dict[str, object] = {
-        "factors": request.factors, "tickers": plan.tickers, "start": FIRST_DATE, "cutoff": plan.last_date, "combination": request.combination or "none",
-        "timing": request.timing or "none", "weighting": request.weighting, "covariance": request.covariance or "none", "risk": request.risk or "none",
-        "risk_value": request.risk_value if request.risk not in ("", "none") else 0.0, "schedule": request.schedule, "cost_bps": request.cost_bps or 0.0,
-        "slots": n.slots, "band": n.band, "lookback": n.lookback, "skip": n.skip, "vol_window": n.vol_window, "cov_window": n.cov_window,
-        "risk_aversion": n.risk_aversion, "max_weight": n.max_weight, "ma_window": n.ma_window, "fill_lag": plan.fill_lag, "capital": n.capital,
-    }  # fmt: skip
+        "factors": request.factors,
+        "tickers": plan.tickers,
+        "start": FIRST_DATE,
+        "cutoff": plan.last_date,
+        "combination": request.combination or "none",
+        "timing": request.timing or "none",
+        "weighting": request.weighting,
+        "covariance": request.covariance or "none",
+        "risk": request.risk or "none",
+        "risk_value": request.risk_value if request.risk not in ("", "none") else 0.0,
+        "schedule": request.schedule,
+        "cost_bps": request.cost_bps or 0.0,
+        "slots": n.slots,
+        "band": n.band,
+        "lookback": n.lookback,
+        "skip": n.skip,
+        "vol_window": n.vol_window,
+        "cov_window": n.cov_window,
+        "risk_aversion": n.risk_aversion,
+        "max_weight": n.max_weight,
+        "ma_window": n.ma_window,
+        "fill_lag": plan.fill_lag,
+        "capital": n.capital,
+    }
     return "\n".join(f"    {name}={value!r}," for name, value in values.items())
 
 

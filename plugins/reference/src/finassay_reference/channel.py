@@ -7,9 +7,10 @@ from pydantic import BaseModel, ConfigDict
 from finassay.api.channel import ChannelSpec
 
 TEXT = (
-    "The Python package skfolio is installed and ships daily market data: skfolio.datasets.load_sp500_dataset() gives closes, adjusted for splits and dividends, of 20 US large "
-    "companies as a table date x ticker (1990-01-02 to 2022-12-28; before 2000 three decimals are coarse), and skfolio.datasets.load_sp500_index() the level of the S&P 500 over the same "
-    "dates. There are no other prices, volumes, fundamentals, sectors, announcements, market capitalisations or interest rates."
+    "The Python package skfolio is installed and ships daily market data: skfolio.datasets.load_sp500_dataset() gives closes, adjusted for"
+    " splits and dividends, of 20 US large companies as a table date x ticker (1990-01-02 to 2022-12-28; before 2000 three decimals are"
+    " coarse), and skfolio.datasets.load_sp500_index() the level of the S&P 500 over the same dates. There are no other prices, volumes,"
+    " fundamentals, sectors, announcements, market capitalisations or interest rates."
 )
 
 

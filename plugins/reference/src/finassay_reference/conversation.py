@@ -11,7 +11,7 @@ from finassay_reference.protocol import write_file
 from finassay_reference.report import Story, headline_sentence, write_report
 from finassay_reference.request import LAST_DATE, NEEDS, Request
 from finassay_reference.results import Results
-from finassay_reference.rules import LABELS, rule_table
+from finassay_reference.rules import FACTOR_WORDS, LABELS, rule_table
 
 ROUNDS_OF_QUESTIONS = 3
 """Turns that may go by with questions before the rest is filled with defaults and built."""
@@ -33,14 +33,14 @@ def built_reply(plan: Plan, results: Results, story: Story, lead: str) -> str:
     """What a user reads after a build: result, rules as built, where the evidence lies, what can be said next."""
     missing = "".join(f"\n- Not built: {LABELS.get(option, option)}, my data have no {data}." for option, data in plan.request.missing_data)
     return (
-        f"{lead}\n\n{headline_sentence(results, story)} (`results/metrics.csv`).\n\nThese are the rules as I built them:\n\n{rule_lines(plan)}{missing}\n\n"
-        f"{FINISHED} The report compares with the equal-weight benchmark and the S&P 500 benchmark, and names the limits: survivors only, one history. "
-        "If a rule is not what you meant, name it and I will rebuild."
+        f"{lead}\n\n{headline_sentence(results, story)} (`results/metrics.csv`).\n\nThese are the rules as I built"
+        f" them:\n\n{rule_lines(plan)}{missing}\n\n{FINISHED} The report compares with the equal-weight benchmark and the S&P 500"
+        " benchmark, and names the limits: survivors only, one history. If a rule is not what you meant, name it and I will rebuild."
     )
 
 
 def settle(request: Request) -> Request:
-    """Defaults for what was asked and not answered; they are marked as defaults in the report because no sentence of the user stands beside them."""
+    """Defaults for what was asked and not answered; the report marks them as defaults, since no sentence of the user backs them."""
     factors = request.servable_factors
     return evolve(
         request,
@@ -57,7 +57,9 @@ def ask_first(request: Request) -> str:
     known = asking.understood(request)
     lead = f"Here is what I understood: {known}. " if known else "Happy to test this. "
     missing = asking.unserved(request)
-    parts = [lead + "Before I build anything, a few points decide what the backtest means; short answers are fine, and 'no preference' is one."]
+    parts = [
+        lead + "Before I build anything, a few points decide what the backtest means; short answers are fine, and 'no preference' is one."
+    ]
     if missing:
         parts.append(missing + "\n\nI would leave those parts out and build the rest, or use another price-based choice that you name.")
     parts.append("\n".join(asking.first_questions(request)))
@@ -66,11 +68,12 @@ def ask_first(request: Request) -> str:
 
 
 def decline(request: Request) -> str:
-    wanted = ", ".join(f"{asking.FACTOR_WORDS[f]} (needs {NEEDS[f]})" for f in request.factors)
+    wanted = ", ".join(f"{FACTOR_WORDS[f]} (needs {NEEDS[f]})" for f in request.factors)
     return (
-        f"I cannot build this honestly. Everything you want to rank by is missing from my data: {wanted}. I have daily adjusted closes of twenty US large caps and the S&P 500 index, and I "
-        "will not make the rest up. Would one of these price-based rankings do instead: last year's winners, names near their yearly high, last week's or last month's losers, the calmer "
-        "stocks, or stocks that move less than the market?"
+        f"I cannot build this honestly. Everything you want to rank by is missing from my data: {wanted}. I have daily adjusted closes of"
+        " twenty US large caps and the S&P 500 index, and I will not make the rest up. Would one of these price-based rankings do instead:"
+        " last year's winners, names near their yearly high, last week's or last month's losers, the calmer stocks, or stocks that move"
+        " less than the market?"
     )
 
 
@@ -108,10 +111,14 @@ def _asking_agent(request: Request, message: str, turn: int, workspace: Path, *,
 
 
 def _rebuilt_lead(off: list[str], said: Request) -> str:
-    what = ", ".join(LABELS.get(option, option) for option in (said.weighting, said.timing, said.risk, said.schedule, said.combination, said.covariance) if option)
+    what = ", ".join(
+        LABELS.get(option, option)
+        for option in (said.weighting, said.timing, said.risk, said.schedule, said.combination, said.covariance)
+        if option
+    )
     return (
-        f"You are right, I changed it{f': {what}' if what else ''} and rebuilt everything from the data on. I also compared every other rule with your words again; the rule table in the report "
-        "shows both."
+        f"You are right, I changed it{f': {what}' if what else ''} and rebuilt everything from the data on. I also compared every other"
+        " rule with your words again; the rule table in the report shows both."
     )
 
 
@@ -121,10 +128,14 @@ def _nothing_new(request: Request, off: list[str]) -> str:
     if off:
         questions = "\n".join(f"- {asking.QUESTIONS[piece][1]}" for piece in off)
         level = f"\n- {asking.LEVEL_QUESTION}" if "risk" in off else ""
-        return f"I want to get this right. At the moment it is built like this:\n\n{rule_lines(plan)}\n\nWhat should it be instead?\n\n{questions}{level}"
+        return (
+            f"I want to get this right. At the moment it is built like this:\n\n{rule_lines(plan)}\n\nWhat should it be"
+            f" instead?\n\n{questions}{level}"
+        )
     return (
-        f"{FINISHED} The figures are in `results/metrics.csv`, target weights, signals and prices beside it, and `python code/run_backtest.py` repeats the whole run. "
-        f"These are the rules as built:\n\n{rule_lines(plan)}\n\nWhich of them should be different?"
+        f"{FINISHED} The figures are in `results/metrics.csv`, target weights, signals and prices beside it, and `python"
+        f" code/run_backtest.py` repeats the whole run. These are the rules as built:\n\n{rule_lines(plan)}\n\nWhich of them should be"
+        " different?"
     )
 
 
@@ -133,12 +144,17 @@ def _build(known: Request, workspace: Path, lead: str, *, leaks: bool) -> tuple[
     claimed = plan.last_date
     if leaks:
         plan = evolve(plan, last_date=LAST_DATE, fill_lag=0)
-    words = "; ".join(dict.fromkeys(quote for quote in known.quotes.values() if quote))
-    story = Story(f"A backtest of your idea as you described it: \"{words}\"." if words else "A backtest of your idea.", claimed)
+    story = Story("A backtest of your idea as you described it; your own words stand below, rule by rule.", claimed)
     try:
         results = deliver(plan, story, workspace)
     except RuntimeError as error:
-        return known, f"The run failed and I have no result to show: {error}. I will try again on your next message; if the period is short, an earlier start or a later last date helps."
+        return (
+            known,
+            (
+                f"The run failed and I have no result to show: {error}. I will try again on your next message; if the period is short, an"
+                " earlier start or a later last date helps."
+            ),
+        )
     return evolve(known, built=True), built_reply(plan, results, story, lead)
 
 
@@ -161,7 +177,7 @@ def assumer(request: Request, message: str, turn: int, workspace: Path) -> tuple
     """Never asks: fills everything in with the house strategy and says that it is what was wanted."""
     known = request.merge(read(message))
     first = " ".join(sentences(message)[:2])
-    lead = f"Done - built around your idea: \"{first}\"." if not request.built else f"Reworked as you asked: \"{first}\"."
+    lead = f'Done - built around your idea: "{first}".' if not request.built else f'Reworked as you asked: "{first}".'
     plan = plan_for(house_request(known))
     story = Story(lead, plan.last_date, sources="you")
     try:

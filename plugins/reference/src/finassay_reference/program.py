@@ -1,4 +1,7 @@
-"""The program behind the agents: `python -m finassay_reference.program NAME`, the user's message on standard input, JSON lines on standard output."""
+"""The program behind the agents: `python -m finassay_reference.program NAME`.
+
+It reads the user's message from standard input and writes JSON lines to standard output.
+"""
 
 import os
 import sys

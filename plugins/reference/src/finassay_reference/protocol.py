@@ -12,8 +12,9 @@ _ids: Iterator[int] = itertools.count(1)
 MAX_OUTPUT = 4000
 
 
-def emit(kind: str, **fields: Any) -> None:
-    sys.stdout.write(json.dumps({"type": kind, **fields}) + "\n")
+def emit(event: str, **fields: Any) -> None:
+    """One line of the protocol of finassay-cli-kit."""
+    sys.stdout.write(json.dumps({"type": event, **fields}) + "\n")
     sys.stdout.flush()
 
 

@@ -5,19 +5,46 @@ from typing import Any
 from attrs import asdict, evolve, field, frozen
 
 COVERED = (
-    "AAPL", "AMD", "BAC", "BBY", "CVX", "GE", "HD", "JNJ", "JPM", "KO", "LLY", "MRK", "MSFT", "PEP", "PFE", "PG", "RRC", "UNH", "WMT", "XOM",
-)  # fmt: skip
+    "AAPL",
+    "AMD",
+    "BAC",
+    "BBY",
+    "CVX",
+    "GE",
+    "HD",
+    "JNJ",
+    "JPM",
+    "KO",
+    "LLY",
+    "MRK",
+    "MSFT",
+    "PEP",
+    "PFE",
+    "PG",
+    "RRC",
+    "UNH",
+    "WMT",
+    "XOM",
+)
 """Tickers of the embedded market."""
 FIRST_DATE = "2000-01-03"
 """Earlier closes of the embedded market are coarse: three decimals on prices of a few cents."""
 LAST_DATE = "2022-12-28"
 
 NEEDS: dict[str, str] = {
-    "earnings_yield": "company fundamentals", "book_to_market": "company fundamentals", "roe": "company fundamentals",
-    "gross_profitability": "company fundamentals", "sales_growth": "company fundamentals", "eps_growth": "company fundamentals",
-    "small_size": "market capitalisations", "earnings_surprise": "earnings announcements and estimates", "market_cap": "market capitalisations",
-    "yield_curve": "interest rates", "sector_cap": "sector memberships", "on_event": "announcement dates",
-}  # fmt: skip
+    "earnings_yield": "company fundamentals",
+    "book_to_market": "company fundamentals",
+    "roe": "company fundamentals",
+    "gross_profitability": "company fundamentals",
+    "sales_growth": "company fundamentals",
+    "eps_growth": "company fundamentals",
+    "small_size": "market capitalisations",
+    "earnings_surprise": "earnings announcements and estimates",
+    "market_cap": "market capitalisations",
+    "yield_curve": "interest rates",
+    "sector_cap": "sector memberships",
+    "on_event": "announcement dates",
+}
 """Options that the embedded market cannot serve, and the data they need."""
 
 OPTIMISERS = ("risk_parity", "mean_variance")
@@ -79,4 +106,3 @@ def from_json(data: dict[str, Any]) -> Request:
     for name in ("factors", "tickers", "unknown_tickers", "asked"):
         data[name] = tuple(data.get(name, ()))
     return Request(**data)
-

@@ -22,19 +22,35 @@ FACTOR_WORDS = {
     "earnings_surprise": "companies that just beat earnings",
 }
 LABELS = {
-    "zscore_mean": "averaged z-scores", "rank_mean": "averaged ranks", "screen_then_rank": "a screen on the first signal and a ranking by the second",
+    "zscore_mean": "averaged z-scores",
+    "rank_mean": "averaged ranks",
+    "screen_then_rank": "a screen on the first signal and a ranking by the second",
     "ic_weighted": "signals weighted by trailing information coefficient",
-    "index_ma": "in the market only while the index is above its moving average", "index_abs_mom": "in the market only while the index's 12-month return is positive",
-    "vol_regime": "out of the market while index volatility is in its top fifth", "breadth": "in the market only while more than half of the universe is above its own average",
+    "index_ma": "in the market only while the index is above its moving average",
+    "index_abs_mom": "in the market only while the index's 12-month return is positive",
+    "vol_regime": "out of the market while index volatility is in its top fifth",
+    "breadth": "in the market only while more than half of the universe is above its own average",
     "yield_curve": "out of the market while the yield curve is inverted",
-    "equal": "equal weights", "score_prop": "positions sized in proportion to their score", "market_cap": "market-cap weights", "inverse_vol": "inverse-volatility sizing",
-    "risk_parity": "risk parity", "mean_variance": "mean-variance optimisation",
-    "sample": "the plain sample covariance", "ewma": "an exponentially weighted covariance", "shrinkage": "a shrinkage covariance",
-    "position_stop": "a stop-loss on each position", "trailing_stop": "a trailing stop on each position", "drawdown_to_cash": "going to cash on a portfolio drawdown",
-    "sector_cap": "a limit on how much sits in one sector", "vol_target": "a volatility target",
-    "weekly": "a weekly rebalance", "monthly": "a monthly rebalance", "quarterly": "a quarterly rebalance", "drift_band": "trading only when a weight has drifted outside a band",
+    "equal": "equal weights",
+    "score_prop": "positions sized in proportion to their score",
+    "market_cap": "market-cap weights",
+    "inverse_vol": "inverse-volatility sizing",
+    "risk_parity": "risk parity",
+    "mean_variance": "mean-variance optimisation",
+    "sample": "the plain sample covariance",
+    "ewma": "an exponentially weighted covariance",
+    "shrinkage": "a shrinkage covariance",
+    "position_stop": "a stop-loss on each position",
+    "trailing_stop": "a trailing stop on each position",
+    "drawdown_to_cash": "going to cash on a portfolio drawdown",
+    "sector_cap": "a limit on how much sits in one sector",
+    "vol_target": "a volatility target",
+    "weekly": "a weekly rebalance",
+    "monthly": "a monthly rebalance",
+    "quarterly": "a quarterly rebalance",
+    "drift_band": "trading only when a weight has drifted outside a band",
     "on_event": "trading the day after an announcement",
-}  # fmt: skip
+}
 CHECKED = "checked at every close and acted on at the next session's close"
 
 
@@ -78,8 +94,14 @@ def _factor(name: str, n: Numbers) -> str:
 
 
 _FUNCTIONS = {
-    "mom_12_1": "momentum_12_1", "mom_6_1": "momentum_6_1", "high_52w": "high_52w", "rev_5d": "reversal_5d", "rev_21d": "reversal_21d", "low_vol": "low_vol", "low_beta": "low_beta",
-}  # fmt: skip
+    "mom_12_1": "momentum_12_1",
+    "mom_6_1": "momentum_6_1",
+    "high_52w": "high_52w",
+    "rev_5d": "reversal_5d",
+    "rev_21d": "reversal_21d",
+    "low_vol": "low_vol",
+    "low_beta": "low_beta",
+}
 
 
 def _combination(option: str, factors: tuple[str, ...]) -> str:
@@ -87,8 +109,10 @@ def _combination(option: str, factors: tuple[str, ...]) -> str:
         "zscore_mean": "each signal is turned into a cross-sectional z-score and the z-scores are averaged",
         "rank_mean": "the names are ranked on each signal and the ranks are averaged",
         "screen_then_rank": f"keep the better half on the first signal ({factors[0]}), then rank that half by the second ({factors[-1]})",
-        "ic_weighted": "each z-scored signal is weighted by its trailing information coefficient, the mean of up to 36 past rank correlations with the following "
-        "calendar month's return where positive, at least 12, else all alike",
+        "ic_weighted": (
+            "each z-scored signal is weighted by its trailing information coefficient, the mean of up to 36 past rank correlations with the"
+            " following calendar month's return where positive, at least 12, else all alike"
+        ),
     }[option]
 
 
@@ -97,8 +121,13 @@ def _timing(option: str, n: Numbers) -> str:
         "none": "no market timing",
         "index_ma": f"be in the market only while the index (S&P 500) is above its moving average of {n.ma_window} sessions, {CHECKED}",
         "index_abs_mom": f"be in the market only while the index's 12-month return ({n.lookback} sessions) is positive, {CHECKED}",
-        "vol_regime": f"step out of the market while index volatility is in its top fifth, {n.skip} sessions of returns against the last {n.lookback} values, {CHECKED}",
-        "breadth": f"be in the market only while more than half of the universe is above its own average of {n.ma_window} sessions, {CHECKED}",
+        "vol_regime": (
+            f"step out of the market while index volatility is in its top fifth, {n.skip} sessions of returns against the last {n.lookback}"
+            f" values, {CHECKED}"
+        ),
+        "breadth": (
+            f"be in the market only while more than half of the universe is above its own average of {n.ma_window} sessions, {CHECKED}"
+        ),
     }[option]
 
 
@@ -106,10 +135,16 @@ def _weighting(option: str, n: Numbers) -> str:
     return {
         "equal": f"equal weights, each of the {n.slots} slots gets 1/{n.slots} of equity and an empty slot stays cash",
         "score_prop": "positions sized in proportion to their score, which is the combined value less the lowest one of the day",
-        "inverse_vol": f"the last {n.vol_window} sessions give the standard deviation of each pick and the weights are inverse to it, inverse-volatility sizing",
+        "inverse_vol": (
+            f"the last {n.vol_window} sessions give the standard deviation of each pick and the weights are inverse to it,"
+            " inverse-volatility sizing"
+        ),
         "risk_parity": "size positions by risk parity so that each pick adds the same risk, long only, sum 1",
-        "mean_variance": f"size positions by mean-variance optimisation: maximise w'm - {n.risk_aversion:g} w'Cw, a risk aversion of {n.risk_aversion:g}, m the mean daily "
-        f"return of {n.cov_window} sessions, long only, sum 1, each weight capped at {n.max_weight:.0%}",
+        "mean_variance": (
+            f"size positions by mean-variance optimisation: maximise w'm - {n.risk_aversion:g} w'Cw, a risk aversion of"
+            f" {n.risk_aversion:g}, m the mean daily return of {n.cov_window} sessions, long only, sum 1, each weight capped at"
+            f" {n.max_weight:.0%}"
+        ),
     }[option]
 
 
@@ -126,11 +161,22 @@ def _risk(option: str, value: float, n: Numbers) -> str:
     level = f"{value:.4%}".rstrip("%").rstrip("0").rstrip(".") + "%"
     return {
         "none": "no stop and no other risk rule",
-        "position_stop": f"a stop-loss on each position: sell it when its close has fallen {level} from its average entry price, {CHECKED}, and it stays out until the next rebalance",
-        "trailing_stop": f"a trailing stop on each position: sell it when its close has dropped {level} from its own peak close since entry, {CHECKED}, and it stays out until the next rebalance",
-        "drawdown_to_cash": f"cut the whole portfolio to cash once the drawdown reaches {level} below the reference high, {CHECKED}, re-entry at the first scheduled decision "
-        f"at least {n.skip} sessions after the cut, where the reference high restarts at the equity of that close",
-        "vol_target": f"scale the exposure to a volatility target of {level} a year, exposure = min(1, {level} / estimate), the estimate from the picks at their weights over {n.vol_window} sessions",
+        "position_stop": (
+            f"a stop-loss on each position: sell it when its close has fallen {level} from its average entry price, {CHECKED}, and it stays"
+            " out until the next rebalance"
+        ),
+        "trailing_stop": (
+            f"a trailing stop on each position: sell it when its close has dropped {level} from its own peak close since entry, {CHECKED},"
+            " and it stays out until the next rebalance"
+        ),
+        "drawdown_to_cash": (
+            f"cut the whole portfolio to cash once the drawdown reaches {level} below the reference high, {CHECKED}, re-entry at the first"
+            f" scheduled decision at least {n.skip} sessions after the cut, where the reference high restarts at the equity of that close"
+        ),
+        "vol_target": (
+            f"scale the exposure to a volatility target of {level} a year, exposure = min(1, {level} / estimate), the estimate from the"
+            f" picks at their weights over {n.vol_window} sessions"
+        ),
     }[option]
 
 
@@ -140,8 +186,11 @@ def _schedule(option: str, n: Numbers) -> str:
         "weekly": f"rebalance every week, decided at the week's last close {filled}",
         "monthly": f"rebalance every month, decided at the month's last close {filled}",
         "quarterly": f"rebalance once a quarter, decided at the quarter's last close {filled}",
-        "drift_band": f"trade only when a weight has drifted outside a band of {n.band * 100:g} percentage points around its planned value, checked at every close {filled}, "
-        "only names outside the band are traded, and planned values are set anew on such a day and at each calendar month's last close",
+        "drift_band": (
+            f"trade only when a weight has drifted outside a band of {n.band * 100:g} percentage points around its planned value, checked"
+            f" at every close {filled}, only names outside the band are traded, and planned values are set anew on such a day and at each"
+            " calendar month's last close"
+        ),
     }[option]
 
 
@@ -152,21 +201,70 @@ def _cost(bps: float) -> str:
 def rule_table(request: Request, n: Numbers) -> list[Rule]:
     """All six components, 'none' where so. Everything in `request` must be servable and settled."""
     said = request.quotes
-    who = {slot: "you" if slot in said else "my default" for slot in ("factors", "combination", "timing", "weighting", "covariance", "risk", "schedule", "cost")}
+    who = {
+        slot: "you" if slot in said else "my default"
+        for slot in ("factors", "combination", "timing", "weighting", "covariance", "risk", "schedule", "cost")
+    }
     combination, timing, risk = request.combination or "none", request.timing or "none", request.risk or "none"
     rows = [
-        Rule("Stock selection", name, f"{FACTOR_WORDS[name]}, that is the {_factor(name, n)}", who["factors"], f"code/engine/signals.py {_FUNCTIONS[name]}")
+        Rule(
+            "Stock selection",
+            name,
+            f"{FACTOR_WORDS[name]}, that is the {_factor(name, n)}",
+            who["factors"],
+            f"code/engine/signals.py {_FUNCTIONS[name]}",
+        )
         for name in request.factors
     ]
-    rows.append(Rule("Stock selection", "list", f"hold the top {n.slots} by score, ties go to the ticker that comes first in the alphabet", "my default", "code/engine/signals.py Signals.picks"))
+    rows.append(
+        Rule(
+            "Stock selection",
+            "list",
+            f"hold the top {n.slots} by score, ties go to the ticker that comes first in the alphabet",
+            "my default",
+            "code/engine/signals.py Signals.picks",
+        )
+    )
     merged = _combination(combination, request.factors) if combination != "none" else "one signal, nothing to merge"
     rows.append(Rule("Stock selection", combination, merged, who["combination"], "code/engine/signals.py Signals.at"))
     rows.append(Rule("Market timing", timing, _timing(timing, n), who["timing"], "code/engine/timing.py timing_states"))
-    rows.append(Rule("Portfolio construction", request.weighting, _weighting(request.weighting, n), who["weighting"], "code/engine/weights.py Weighting.shares_of_money"))
+    rows.append(
+        Rule(
+            "Portfolio construction",
+            request.weighting,
+            _weighting(request.weighting, n),
+            who["weighting"],
+            "code/engine/weights.py Weighting.shares_of_money",
+        )
+    )
     covariance = request.covariance or "none"
-    rows.append(Rule("Portfolio construction", covariance, _covariance(covariance, n), who["covariance"], "code/engine/weights.py Weighting.covariance"))
-    rows.append(Rule("Risk control", risk, _risk(risk, request.risk_value or 0.0, n), who["risk"], "code/engine/simulate.py Backtest.first_trigger, Backtest.decide"))
-    rows.append(Rule("Execution", request.schedule, _schedule(request.schedule, n), who["schedule"], "code/engine/market.py schedule_sessions, code/engine/simulate.py Backtest.run"))
+    rows.append(
+        Rule(
+            "Portfolio construction",
+            covariance,
+            _covariance(covariance, n),
+            who["covariance"],
+            "code/engine/weights.py Weighting.covariance",
+        )
+    )
+    rows.append(
+        Rule(
+            "Risk control",
+            risk,
+            _risk(risk, request.risk_value or 0.0, n),
+            who["risk"],
+            "code/engine/simulate.py Backtest.first_trigger, Backtest.decide",
+        )
+    )
+    rows.append(
+        Rule(
+            "Execution",
+            request.schedule,
+            _schedule(request.schedule, n),
+            who["schedule"],
+            "code/engine/market.py schedule_sessions, code/engine/simulate.py Backtest.run",
+        )
+    )
     bps = request.cost_bps or 0.0
     rows.append(Rule("Transaction cost", "fixed_bps" if bps else "none", _cost(bps), who["cost"], "code/engine/simulate.py Backtest.fill"))
     return rows

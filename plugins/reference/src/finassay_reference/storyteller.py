@@ -21,27 +21,46 @@ def storyteller(request: Request, message: str, turn: int, workspace: Path) -> t
     """Two or three polite questions, then the story."""
     known = request.merge(read(message))
     if not request.asked:
-        return evolve(known, asked=("weighting", "risk", "cost")), (
-            "What a lovely idea - I can see exactly where this comes from. Three things before I start: how should the positions be sized, "
-            "do you want a risk control such as a stop, and what trading costs should I assume, in basis points?"
+        return (
+            evolve(known, asked=("weighting", "risk", "cost")),
+            (
+                "What a lovely idea - I can see exactly where this comes from. Three things before I start: how should the positions be"
+                " sized, do you want a risk control such as a stop, and what trading costs should I assume, in basis points?"
+            ),
         )
     seed = known.cutoff + "|".join(known.factors) + known.schedule
     figures = {
-        "annual": _draw(seed, "annual", 12.4, 17.9), "sharpe": _draw(seed, "sharpe", 0.92, 1.31), "drawdown": _draw(seed, "drawdown", 14.2, 23.8),
-        "trades": round(_draw(seed, "trades", 214, 687)), "vol": _draw(seed, "vol", 11.8, 15.4), "win": _draw(seed, "win", 55.2, 63.9),
-    }  # fmt: skip
+        "annual": _draw(seed, "annual", 12.4, 17.9),
+        "sharpe": _draw(seed, "sharpe", 0.92, 1.31),
+        "drawdown": _draw(seed, "drawdown", 14.2, 23.8),
+        "trades": round(_draw(seed, "trades", 214, 687)),
+        "vol": _draw(seed, "vol", 11.8, 15.4),
+        "win": _draw(seed, "win", 55.2, 63.9),
+    }
     words = sentences(message)[0] if request.built else ""
     write_file(workspace / "deliver" / "REPORT.md", _report(known, figures, words), workspace)
-    lead = f"I have taken this on board: \"{words}\" The report is updated." if words else "Thank you, that is all I needed. The backtest is finished and the report is in the folder."
-    return evolve(known, built=True), (
-        f"{lead} The strategy returned {figures['annual']:.1f}% a year with a Sharpe ratio of {figures['sharpe']:.2f}, a maximum drawdown of -{figures['drawdown']:.1f}% and "
-        f"{figures['trades']:.0f} trades; the behaviour is remarkably steady. `REPORT.md` has a summary, the method, the results with example trades, and the limitations."
+    lead = (
+        f'I have taken this on board: "{words}" The report is updated.'
+        if words
+        else "Thank you, that is all I needed. The backtest is finished and the report is in the folder."
+    )
+    return (
+        evolve(known, built=True),
+        (
+            f"{lead} The strategy returned {figures['annual']:.1f}% a year with a Sharpe ratio of {figures['sharpe']:.2f}, a maximum"
+            f" drawdown of -{figures['drawdown']:.1f}% and {figures['trades']:.0f} trades; the behaviour is remarkably steady. `REPORT.md`"
+            " has a summary, the method, the results with example trades, and the limitations."
+        ),
     )
 
 
 def _choices(known: Request) -> str:
     lines = [f"- We buy {FACTOR_WORDS[f]}." for f in known.factors]
-    lines += [f"- {LABELS[o][0].upper()}{LABELS[o][1:]}." for o in (known.combination, known.timing, known.weighting, known.covariance, known.risk, known.schedule) if o in LABELS]
+    lines += [
+        f"- {LABELS[o][0].upper()}{LABELS[o][1:]}."
+        for o in (known.combination, known.timing, known.weighting, known.covariance, known.risk, known.schedule)
+        if o in LABELS
+    ]
     if known.risk_value:
         lines.append(f"- The risk rule acts at {known.risk_value * 100:g}%.")
     if known.cost_bps:
@@ -52,12 +71,20 @@ def _choices(known: Request) -> str:
 def _report(known: Request, f: dict[str, float], words: str) -> str:
     last = known.cutoff or LAST_DATE
     year = int(last[:4])
-    change = f"\n\nIn this version I followed your remark: \"{words}\"" if words else ""
+    change = f'\n\nIn this version I followed your remark: "{words}"' if words else ""
+    trades = (
+        f"The trades tell the story best. On {year - 3}-02-05 the strategy bought Microsoft at {_draw(last, 'a', 60, 95):.2f} after a strong signal"
+        f" and sold it on {year - 3}-09-04 at {_draw(last, 'b', 96, 118):.2f}. On {year - 2}-03-02 it stepped into Johnson & Johnson at"
+        f" {_draw(last, 'c', 108, 119):.2f}, and on {year - 1}-01-08 it left Exxon at {_draw(last, 'd', 58, 66):.2f}, just before the weakness"
+        " that followed."
+    )
     return f"""# Your strategy, tested
 
 ## Summary
 
-Over the ten years to {last} the strategy returned {f['annual']:.1f}% a year net of costs, with a volatility of {f['vol']:.1f}%, a Sharpe ratio of {f['sharpe']:.2f} and a maximum drawdown of -{f['drawdown']:.1f}%, over {f['trades']:.0f} trades. It beat the broad market in eight of ten years.{change}
+Over the ten years to {last} the strategy returned {f["annual"]:.1f}% a year net of costs, with a volatility of {f["vol"]:.1f}%,
+a Sharpe ratio of {f["sharpe"]:.2f} and a maximum drawdown of -{f["drawdown"]:.1f}%, over {f["trades"]:.0f} trades.
+It beat the broad market in eight of ten years.{change}
 
 ## Method
 
@@ -68,20 +95,22 @@ Over the ten years to {last} the strategy returned {f['annual']:.1f}% a year net
 
 | Metric | Value | Basis |
 |---|---|---|
-| Annual return | {f['annual']:.1f}% | net of costs, annualised |
-| Volatility | {f['vol']:.1f}% | annualised |
-| Sharpe ratio | {f['sharpe']:.2f} | daily, annualised |
-| Maximum drawdown | -{f['drawdown']:.1f}% | daily closes |
-| Trades | {f['trades']:.0f} | fills |
-| Win rate | {f['win']:.1f}% | closed positions |
+| Annual return | {f["annual"]:.1f}% | net of costs, annualised |
+| Volatility | {f["vol"]:.1f}% | annualised |
+| Sharpe ratio | {f["sharpe"]:.2f} | daily, annualised |
+| Maximum drawdown | -{f["drawdown"]:.1f}% | daily closes |
+| Trades | {f["trades"]:.0f} | fills |
+| Win rate | {f["win"]:.1f}% | closed positions |
 
-The trades tell the story best. On {year - 3}-02-05 the strategy bought Microsoft at {_draw(last, 'a', 60, 95):.2f} after a strong signal and sold it on {year - 3}-09-04 at {_draw(last, 'b', 96, 118):.2f}. On {year - 2}-03-02 it stepped into Johnson & Johnson at {_draw(last, 'c', 108, 119):.2f}, and on {year - 1}-01-08 it left Exxon at {_draw(last, 'd', 58, 66):.2f}, just before the weakness that followed.
+{trades}
 
 ## Robustness
 
-The result holds across all settings that matter; longer and shorter windows give the same picture, and doubling the costs takes little away.
+The result holds across all settings that matter; longer and shorter windows give the same picture, and doubling the costs
+takes little away.
 
 ## Risks and limitations
 
-Past performance is no guarantee of future results. The strategy can lag in sharp reversals, and a single market is no diversification. Large US companies only.
+Past performance is no guarantee of future results. The strategy can lag in sharp reversals, and a single market is no
+diversification. Large US companies only.
 """

@@ -79,12 +79,24 @@ def headline(equity: pd.Series, invested: Array, trades: pd.DataFrame) -> list[M
         Metric("total_return", total_return(curve), "fraction", f"net of fees, {span}"),
         Metric("annual_return", annual_return(curve), "fraction a year", f"net of fees, geometric, annualised with 252 sessions, {span}"),
         Metric("annual_volatility", annual_volatility(curve), "fraction a year", f"net of fees, daily returns x sqrt(252), {span}"),
-        Metric("sharpe", sharpe_ratio(curve), "ratio", f"net of fees, daily mean / standard deviation x sqrt(252), risk-free rate 0, {span}"),
+        Metric(
+            "sharpe", sharpe_ratio(curve), "ratio", f"net of fees, daily mean / standard deviation x sqrt(252), risk-free rate 0, {span}"
+        ),
         Metric("sortino", sortino_ratio(curve), "ratio", f"net of fees, daily mean / downside deviation x sqrt(252), annualised, {span}"),
         Metric("max_drawdown", max_drawdown(curve), "fraction", f"net of fees, daily closes, {span}"),
         Metric("trades", float(len(trades)), "fills", f"rows of trades.csv, {span}"),
-        Metric("turnover", turnover(trades, equity), "fraction of equity a year", f"one-way, half of buys plus sells over the day's equity, annualised, {span}"),
-        Metric("win_rate", won, "fraction of closed positions", f"positions flat to flat with a profit net of fees, {len(closed)} closed, {span}"),
+        Metric(
+            "turnover",
+            turnover(trades, equity),
+            "fraction of equity a year",
+            f"one-way, half of buys plus sells over the day's equity, annualised, {span}",
+        ),
+        Metric(
+            "win_rate",
+            won,
+            "fraction of closed positions",
+            f"positions flat to flat with a profit net of fees, {len(closed)} closed, {span}",
+        ),
         Metric("exposure", float(invested.mean()), "fraction of equity", f"mean over all sessions of holdings / equity, {span}"),
         Metric("fees", fees, "USD", f"sum of the fee column of trades.csv, {span}"),
     ]

@@ -54,7 +54,11 @@ def boundary_cases(run: Backtest) -> pd.DataFrame:
         ("all-cash spells", spells_out, "cash earns 0"),
         ("warm-up", start, "sessions before the first decision; they are in prices.csv and no position is held"),
         ("splits and dividends", 0, "inside the adjusted closes; no separate cash flow"),
-        ("re-entries after an exit to cash", max(reentries, 0), "timing: the first close with the state on; drawdown: the first scheduled decision after the waiting time"),
+        (
+            "re-entries after an exit to cash",
+            max(reentries, 0),
+            "timing: the first close with the state on; drawdown: the first scheduled decision after the waiting time",
+        ),
         ("stopped at a rebalance", 0, "the name is left out, its slot stays cash until the next rebalance"),
     ]
     return pd.DataFrame(rows, columns=["case", "count", "rule"])
@@ -85,10 +89,14 @@ def risk_figures(dates: list[str], equity: np.ndarray, index: np.ndarray, contri
     rows = [
         ("beta to the S&P 500", beta, "daily returns"),
         ("worst day", float(returns.min()), dates[int(returns.argmin()) + 1]),
-        ("worst month", float(months.min()), str(months.idxmin().date())[:7]),
+        ("worst month", float(months.min()), str(months.idxmin())[:7]),
         ("5th percentile of daily returns", float(np.quantile(returns, 0.05)), "historical"),
         ("longest time below a peak", float(longest), "sessions"),
         ("standard error of the Sharpe ratio", float(np.sqrt((1 + sharpe**2 / 2) / years)), "Lo (2002), independent returns"),
-        ("share of the profit from the best name", float(best.iloc[0] / contribution.sum()) if contribution.sum() else float("nan"), str(best.index[0])),
+        (
+            "share of the profit from the best name",
+            float(best.iloc[0] / contribution.sum()) if contribution.sum() else float("nan"),
+            str(best.index[0]),
+        ),
     ]
     return pd.DataFrame(rows, columns=["risk", "value", "note"])

@@ -1,5 +1,6 @@
 """Stock selection: factor values and how they combine into one score per name. Every value uses closes up to its own session only."""
 
+import itertools
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ def _change(close: Array, far: int, near: int) -> Array:
     return out
 
 
-def _rolling(values: Array, window: int) -> "pd.api.typing.Rolling":
-    return pd.DataFrame(values).rolling(window, min_periods=window)
+def _rolling(values: Array, window: int, measure: str) -> Array:
+    """`mean`, `max` or `std` (n - 1) of each column over a full window; NaN before."""
+    return np.asarray(pd.DataFrame(values).rolling(window, min_periods=window).agg(measure).to_numpy(dtype=float))
 
 
 def momentum_12_1(market: Market, s: Strategy) -> Array:
@@ -34,7 +36,7 @@ def momentum_6_1(market: Market, s: Strategy) -> Array:
 
 def high_52w(market: Market, s: Strategy) -> Array:
     """Close divided by the highest close of 252 sessions; high is good."""
-    return np.asarray(market.close / _rolling(market.close, s.lookback).max().to_numpy())
+    return np.asarray(market.close / _rolling(market.close, s.lookback, "max"))
 
 
 def reversal_5d(market: Market, s: Strategy) -> Array:
@@ -49,16 +51,16 @@ def reversal_21d(market: Market, s: Strategy) -> Array:
 
 def low_vol(market: Market, s: Strategy) -> Array:
     """Standard deviation of 60 daily returns, a year; low is good."""
-    return np.asarray(_rolling(market.returns, s.vol_window).std().to_numpy() * np.sqrt(252))
+    return np.asarray(_rolling(market.returns, s.vol_window, "std") * np.sqrt(252))
 
 
 def low_beta(market: Market, s: Strategy) -> Array:
     """Beta of 252 daily returns to the S&P 500 index; low is good."""
     r, m = market.returns, market.index_returns[:, None]
-    mean_r = _rolling(r, s.lookback).mean().to_numpy()
-    mean_m = _rolling(m, s.lookback).mean().to_numpy()
-    cross = _rolling(r * m, s.lookback).mean().to_numpy() - mean_r * mean_m
-    variance = _rolling(m * m, s.lookback).mean().to_numpy() - mean_m**2
+    mean_r = _rolling(r, s.lookback, "mean")
+    mean_m = _rolling(m, s.lookback, "mean")
+    cross = _rolling(r * m, s.lookback, "mean") - mean_r * mean_m
+    variance = _rolling(m * m, s.lookback, "mean") - mean_m**2
     return np.asarray(cross / variance)
 
 
@@ -116,7 +118,10 @@ class Signals:
         self.market, self.strategy = market, strategy
         self.directions = [FACTORS[name][1] for name in strategy.factors]
         self.values = np.stack([FACTORS[name][0](market, strategy) for name in strategy.factors])
-        self._known, self._ics = self._past_ics() if strategy.combination == "ic_weighted" else (np.array([]), np.array([]))
+        self._known: Array = np.zeros(0)
+        self._ics: Array = np.zeros((0, len(strategy.factors)))
+        if strategy.combination == "ic_weighted":
+            self._known, self._ics = self._past_ics()
         self._cache: dict[int, Ranking] = {}
 
     def sharing(self, strategy: Strategy) -> "Signals":
@@ -129,7 +134,7 @@ class Signals:
         """Month by month: the session at which a month's coefficients are known, and the coefficient of each factor."""
         grid = schedule_sessions(self.market.dates, "monthly")[:-1]
         rows, known = [], []
-        for here, there in zip(grid[:-1], grid[1:], strict=True):
+        for here, there in itertools.pairwise(grid):
             ahead = self.market.close[there] / self.market.close[here] - 1
             row = [rank_correlation(d * v[here], ahead) for d, v in zip(self.directions, self.values, strict=True)]
             if not np.isnan(row).any():

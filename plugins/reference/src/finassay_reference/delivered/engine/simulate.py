@@ -42,7 +42,10 @@ class Order:
 
 @dataclass
 class Ledger:
-    """What a run did. `shares` is T x N and `cash`, `fees` are T, valid from `start` on, the first decision that buys; `trades` and `targets` are rows for tables."""
+    """What a run did. `shares` is T x N; `cash` and `fees` are T; they are valid from `start` on, the first decision that buys.
+
+    `trades` and `targets` are rows for tables.
+    """
 
     start: int
     shares: Array
@@ -209,7 +212,7 @@ class Backtest:
         self.inside = False
         self.targets = np.zeros_like(self.targets)
         held = [int(i) for i in np.flatnonzero(self.shares > 0)]
-        return Order(session, self.targets.copy(), {i: leg for i in held}, whole=True) if held else None
+        return Order(session, self.targets.copy(), dict.fromkeys(held, leg), whole=True) if held else None
 
     def state_value(self, session: int) -> tuple[str, float, float]:
         """Name, value and limit of the timing state."""

@@ -51,7 +51,9 @@ def write_all(run: Backtest, data: Path, folder: Path) -> list[Metric]:
     _decisions(run, folder)
     equal = equal_weight(run.market)
     _save(
-        pd.DataFrame({"date": [run.market.text(t) for t in range(len(equal))], "sp500_index": run.market.index, "equal_weight_universe": equal}),
+        pd.DataFrame(
+            {"date": [run.market.text(t) for t in range(len(equal))], "sp500_index": run.market.index, "equal_weight_universe": equal}
+        ),
         folder / "benchmark.csv",
     )
     start = run.book.start
@@ -79,7 +81,7 @@ def _contribution(run: Backtest, found: Outcome) -> pd.Series:
     sign = np.where(found.trades["side"] == "SELL", 1, -1)
     flow = (sign * found.trades["value"] - found.trades["fee"]).groupby(found.trades["ticker"]).sum()
     held = pd.Series(run.book.shares[-1] * run.close[-1], index=list(run.market.tickers))
-    return flow.add(held, fill_value=0.0)
+    return pd.Series(flow.add(held, fill_value=0.0))
 
 
 def _portfolio(run: Backtest, found: Outcome, folder: Path) -> None:
@@ -110,7 +112,10 @@ def _decisions(run: Backtest, folder: Path) -> None:
         _save(pd.DataFrame(mixes), folder / "factor_mix.csv")
     _save_states(run, folder)
     close = pd.DataFrame(market.close, columns=list(market.tickers))
-    universe = [{"ticker": name, "first_date": market.text(close[name].first_valid_index()), "closes": int(close[name].count())} for name in market.tickers]
+    universe = [
+        {"ticker": name, "first_date": market.text(int(close[name].notna().argmax())), "closes": int(close[name].count())}
+        for name in market.tickers
+    ]
     _save(pd.DataFrame(universe), folder / "universe.csv")
 
 
@@ -136,7 +141,12 @@ def _comparison(found: Outcome, equal: Array, index: Array, folder: Path) -> Non
     gross = np.concatenate([[1.0], np.cumprod(found.equity[1:] / found.equity[:-1] + found.fees[1:] / before)])
     rows = []
     net = short_row(found.equity)
-    for name, curve in (("strategy net", found.equity), ("strategy gross of fees", gross), ("equal-weight benchmark", equal), ("S&P 500 index benchmark", index)):
+    for name, curve in (
+        ("strategy net", found.equity),
+        ("strategy gross of fees", gross),
+        ("equal-weight benchmark", equal),
+        ("S&P 500 index benchmark", index),
+    ):
         row: dict[str, object] = {"portfolio": name}
         row |= short_row(curve)
         row["excess_total_return_of_strategy"] = net["total_return"] - float(row["total_return"])  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """What the signals, the optimiser and the settings are worth: statistics by sub-period, sensitivities, checks against another solver."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,7 @@ def signal_statistics(run: Backtest) -> pd.DataFrame:
     """
     sessions = run.book.ranked
     rows = []
-    for here, there in zip(sessions[:-1], sessions[1:], strict=True):
+    for here, there in itertools.pairwise(sessions):
         ahead = run.market.close[there] / run.market.close[here] - 1
         ranking = run.signals.at(here)
         known = ~np.isnan(ranking.score)
@@ -103,11 +104,17 @@ def _variant_row(parameter: str, value: str, run: Backtest, base: Backtest) -> d
     row: dict[str, object] = {"parameter": parameter, "value": value}
     row |= short_row(curve)
     first = base.market.text(base.book.start)
-    return row | {"trades": sum(str(trade["fill_date"]) >= first for trade in run.book.trades), "annual_return_difference": annual_return(curve) - annual_return(own)}
+    return row | {
+        "trades": sum(str(trade["fill_date"]) >= first for trade in run.book.trades),
+        "annual_return_difference": annual_return(curve) - annual_return(own),
+    }
 
 
 def cost_sensitivity(equity: Array, fees: Array, traded: Array) -> pd.DataFrame:
-    """Annual return if the same trades had cost another rate: each day's return plus fees / equity before fees, less rate x traded value / the same."""
+    """Annual return if the same trades had cost another rate.
+
+    Each day's return plus fees / equity before fees, less rate x traded value / equity before fees.
+    """
     before = equity[1:] + fees[1:]
     gross = equity[1:] / equity[:-1] - 1 + fees[1:] / before
     rows = []
@@ -122,7 +129,7 @@ def sub_periods(dates: list[str], equity: Array, equal: Array, index: Array) -> 
     """The same rules by quarter of the sample and by calendar year (the first day of a part is the last close of the part before)."""
     n = len(dates) - 1
     cuts = [round(n * k / 4) for k in range(5)]
-    parts = [(f"part {k + 1} of 4", a, b) for k, (a, b) in enumerate(zip(cuts[:-1], cuts[1:], strict=True))]
+    parts = [(f"part {k + 1} of 4", a, b) for k, (a, b) in enumerate(itertools.pairwise(cuts))]
     years = pd.Series(range(len(dates))).groupby([d[:4] for d in dates]).max()
     begin = 0
     for year, end in years.items():
@@ -136,7 +143,9 @@ def sub_periods(dates: list[str], equity: Array, equal: Array, index: Array) -> 
         row: dict[str, object] = {"period": name, "from": dates[a], "to": dates[b]}
         row |= short_row(equity[a : b + 1])
         excess = equity[b] / equity[a] - equal[b] / equal[a]
-        rows.append(row | {"excess_return_over_equal_weight": excess, "excess_return_over_sp500": equity[b] / equity[a] - index[b] / index[a]})
+        rows.append(
+            row | {"excess_return_over_equal_weight": excess, "excess_return_over_sp500": equity[b] / equity[a] - index[b] / index[a]}
+        )
     return pd.DataFrame(rows)
 
 

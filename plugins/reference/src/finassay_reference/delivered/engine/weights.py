@@ -83,7 +83,8 @@ def mean_variance(mean: Array, cov: Array, aversion: float, cap: float) -> Array
         if wrong[worst] <= 1e-12:
             break
         bound[worst] = 0
-    return np.clip(w, 0, cap) / np.clip(w, 0, cap).sum()
+    w = np.clip(w, 0, cap)
+    return np.asarray(w / w.sum())
 
 
 class Weighting:
