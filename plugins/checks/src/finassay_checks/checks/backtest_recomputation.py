@@ -10,6 +10,7 @@ from finassay_checks.checks.backtest_base import SHOWN, ProgramCheck, note, valu
 
 if TYPE_CHECKING:
     from finassay_checks.model import MetricMatch, Rebuilt
+    from finassay_checks.recompute.rebuilt import Rebuilding
 
 RETURNS = ("total_return", "annual_return")
 ALL_OF = ("sharpe", "max_drawdown", "trades")
@@ -38,7 +39,7 @@ class IndependentRecomputation(ProgramCheck):
         evidence += [
             note(f"{m.metric} was not compared: {m.convention}", m.where, f"{m.reported:.6g}") for m in matches if m.recomputed is None
         ]
-        evidence += _left(made.rebuilt)
+        evidence += _left(made)
         for lead, other in conflicts(package.fact(read_delivery).figures):
             evidence.append(
                 value(f"{lead.metric} is reported twice and differs", other.where, f"{lead.value:.6g} ({lead.where})", f"{other.value:.6g}")
@@ -74,11 +75,18 @@ def _compared(match: "MetricMatch") -> Evidence:
     return value(text, match.where, f"{match.recomputed:.6g} ± {match.tolerance:.3g}", f"{match.reported:.6g}")
 
 
-def _left(rebuilt: "Rebuilt") -> list[Evidence]:
-    evidence = [note(text) for text in rebuilt.notes]
-    if rebuilt.first_divergence is not None:
-        day, apart = rebuilt.first_divergence
-        evidence.append(note(f"the delivered equity leaves the rebuilt one first on {day} by {apart:+.2%}"))
+def _left(made: "Rebuilding") -> list[Evidence]:
+    from finassay_checks.recompute.divergence import departure
+
+    assert made.rebuilt is not None
+    evidence = [note(text) for text in made.rebuilt.notes]
+    if made.rebuilt.first_divergence is not None:
+        day, apart = made.rebuilt.first_divergence
+        evidence.append(note(f"the delivered equity leaves the rebuilt one beyond 0.5 % first on {day}", found=f"{apart:+.2%}"))
+    left = departure(made)
+    if left is not None:
+        cause = f", which is {left.cause}" if left.cause else ""
+        evidence.append(note(f"the delivered equity first differs at all on {left.date.date()}{cause}", found=f"{left.amount:+,.2f}"))
     return evidence
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from finassay_checks.model import Delivered, Figure
 from finassay_checks.recompute import metrics
-from finassay_checks.recompute.conventions import Alternative, Kind
+from finassay_checks.recompute.conventions import Alternative
 from finassay_checks.recompute.panel import Floats
 from finassay_checks.recompute.rebuilt import Rebuilding
 from finassay_checks.recompute.round_trips import RoundTrips, round_trips, win_rates
@@ -131,9 +131,9 @@ def _exposures(made: Rebuilding) -> list[Alternative]:
     if made.rebuilt is None:
         return []
     invested = made.rebuilt.weights.to_numpy().sum(axis=1)[1:]
-    kind: Kind = "same"
     return [
-        Alternative("mean share of equity invested at the close", float(np.mean(invested)), kind),
+        Alternative("mean share of equity invested at the close", float(np.mean(invested)), "same"),
+        Alternative("the day of the start capital counted", float(np.sum(invested)) / (len(invested) + 1), "same"),
         Alternative("share of days with a position", float(np.mean(invested > 1e-6)), "convention"),
     ]
 

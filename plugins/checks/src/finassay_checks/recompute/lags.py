@@ -139,7 +139,7 @@ def _same_date(delivered: Delivered, trades: pd.DataFrame) -> "NDArray[np.dateti
 
 
 def _scheduled(delivered: Delivered, trades: pd.DataFrame) -> "NDArray[np.datetime64]":
-    """The last decision date before the fill: of signals, else of target weights (a row of the same date tells nothing)."""
+    """The last decision date up to the fill: of signals, else of target weights. Weights that are dated when they are filled tell nothing."""
     for role in ("signals", "weights"):
         frame = delivered.frame(role)
         if frame is None or frame.empty:
@@ -148,7 +148,9 @@ def _scheduled(delivered: Delivered, trades: pd.DataFrame) -> "NDArray[np.dateti
         dates = np.unique(rows["date"].dropna().to_numpy().astype("datetime64[ns]"))
         if len(dates):
             fill = trades["fill_date"].to_numpy().astype("datetime64[ns]")
-            at = np.searchsorted(dates, fill, side="left") - 1
+            if role == "weights" and float(np.isin(fill, dates).mean()) >= 0.5:
+                continue
+            at = np.searchsorted(dates, fill, side="right") - 1
             return np.where((at >= 0) & ~np.isnat(fill), dates[np.maximum(at, 0)], np.datetime64("NaT"))
     return _empty(trades)
 

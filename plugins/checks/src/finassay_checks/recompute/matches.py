@@ -136,8 +136,9 @@ def decide(figure: Figure, reported: float, own: float, others: list[Alternative
 
     near = sorted((a for a in others if explains(a)), key=lambda a: (_ORDER[a.kind], abs(reported - a.value)))
     if abs(reported - own) <= max(limit, figure.precision):
+        accepted = min([own, *(a.value for a in near if a.kind == "same")], key=lambda value: abs(reported - value))
         if abs(reported - own) <= closeness(own, figure.precision) or not near or near[0].kind == "same":
-            return evolve(base, matches=True)
+            return evolve(base, recomputed=accepted, matches=True)
         return evolve(base, matches=True, convention=_named(near[0]))
     same = next(
         (a for a in others if a.kind == "same" and abs(reported - a.value) <= max(tolerance(figure.metric, a.value), figure.precision)),

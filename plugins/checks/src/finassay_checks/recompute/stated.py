@@ -154,7 +154,12 @@ _SAME = re.compile(
     r"|\bfilled at the (?:signal|decision)(?: day)?'s (?:own )?close",
     re.IGNORECASE,
 )
-_FILL = re.compile(r"\b(?:fill|filled|trade[ds]?|execut|order|buy|bought|rebalanc|enter|decision|signal|known)", re.IGNORECASE)
+_FILL = re.compile(
+    r"\b(?:filled|fills? (?:at|on|in|happen|come|take)|trade[ds]? (?:at|on|in)|traded|execut\w+|orders? (?:are|is|go)|buy|bought|sold|entered|placed"
+    r"|rebalanc\w+|known|decided|take effect|acted|shift\w*|lag\w*)\b",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(r"\b(?:not|never|no)\b|n't\b", re.IGNORECASE)
 
 
 def next_session(delivered: Delivered) -> Statement | None:
@@ -215,7 +220,7 @@ def _control_of(context: str) -> str | None:
 def _first(delivered: Delivered, pattern: "re.Pattern[str]", also: "re.Pattern[str] | None" = None) -> Statement | None:
     for where, line in lines(delivered):
         for sentence in re.split(r"(?<=[.;])\s+", line):
-            if pattern.search(sentence) and (also is None or also.search(sentence)):
+            if pattern.search(sentence) and (also is None or (also.search(sentence) and not _DENIED.search(sentence))):
                 return Statement(float("nan"), where, sentence)
     return None
 
