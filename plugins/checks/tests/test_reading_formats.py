@@ -93,7 +93,13 @@ def test_wide_tables(tmp_path: Path, suffix: str) -> None:
     scores = made.signals.pivot(index="decision_date", columns="ticker", values="score").reset_index()
     found = delivered(
         tmp_path,
-        {f"prices.{suffix}": wide, f"weights.{suffix}": targets, f"scores.{suffix}": scores, f"positions.{suffix}": made.positions, "trades.csv": made.trades},
+        {
+            f"prices.{suffix}": wide,
+            f"weights.{suffix}": targets,
+            f"scores.{suffix}": scores,
+            f"positions.{suffix}": made.positions,
+            "trades.csv": made.trades,
+        },
     )
     prices, weights, signals, positions = (found.frame(role) for role in ("prices", "weights", "signals", "positions"))  # type: ignore[arg-type]
     assert prices is not None and weights is not None and signals is not None and positions is not None
@@ -124,7 +130,9 @@ def test_one_price_file_a_ticker(tmp_path: Path) -> None:
     files: dict[str, Bytes] = {}
     for ticker, frame in made.prices.groupby("ticker"):
         close = frame["close"].to_numpy()
-        files[f"prices/{ticker}.csv"] = pd.DataFrame({"Date": frame["date"], "Open": close, "High": close * 1.01, "Low": close * 0.99, "Close": close})
+        files[f"prices/{ticker}.csv"] = pd.DataFrame(
+            {"Date": frame["date"], "Open": close, "High": close * 1.01, "Low": close * 0.99, "Close": close}
+        )
     frame = delivered(tmp_path, files).frame("prices")
     assert frame is not None
     assert len(frame) == len(made.prices)
@@ -167,7 +175,11 @@ def test_json_layouts(tmp_path: Path, fills: pd.DataFrame) -> None:
         "book": {"fills": columns.to_dict(orient="records")},
         "metrics": {"sharpe": 1.25, "max_drawdown": -0.2},
     }
-    layouts: dict[str, object] = {"records": nested, "columns": columns.to_dict(orient="list"), "split": json.loads(columns.to_json(orient="split"))}
+    layouts: dict[str, object] = {
+        "records": nested,
+        "columns": columns.to_dict(orient="list"),
+        "split": json.loads(columns.to_json(orient="split")),
+    }
     for name, value in layouts.items():
         frame = delivered(tmp_path / name, {"trades.json": json.dumps(value)}).frame("trades")
         assert frame is not None, name
@@ -192,7 +204,10 @@ def test_notebook_word_and_html_are_prose_tables_and_code(tmp_path: Path) -> Non
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as container:
         container.writestr("word/document.xml", body)
-    found = delivered(tmp_path, {"nb.ipynb": json.dumps(notebook), "memo.docx": buffer.getvalue(), "page.html": "<p>One <b>bold</b> word</p><script>x</script>"})
+    found = delivered(
+        tmp_path,
+        {"nb.ipynb": json.dumps(notebook), "memo.docx": buffer.getvalue(), "page.html": "<p>One <b>bold</b> word</p><script>x</script>"},
+    )
     texts = {d.where: d.text for d in found.documents}
     assert "The Sharpe ratio is 1.25." in texts["nb.ipynb"]
     assert "# Summary" in texts["memo.docx"]
@@ -204,9 +219,11 @@ def test_notebook_word_and_html_are_prose_tables_and_code(tmp_path: Path) -> Non
 def test_pdf_text(tmp_path: Path) -> None:
     stream = b"BT /F1 12 Tf 72 720 Td (The Sharpe ratio is 1.25 after costs) Tj ET"
     objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
-        b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream), b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
     ]
     data, offsets = b"%PDF-1.4\n", []
     for number, body in enumerate(objects, start=1):
@@ -233,8 +250,12 @@ def test_dates_and_numbers_as_people_write_them(tmp_path: Path) -> None:
 def test_stamps_with_zones_keep_the_exchange_date(tmp_path: Path) -> None:
     base = "ticker,side,shares,price,time\n"
     stamps = {
-        "midnight-offset": "2016-01-04 00:00:00-05:00", "utc-midnight": "2016-01-04T00:00:00Z", "utc-new-york-midnight": "2016-01-04 05:00:00+00:00",
-        "utc-close": "2016-01-04T21:00:00Z", "utc-european-midnight": "2016-01-03T23:00:00Z", "tokyo-midnight": "2016-01-04 00:00:00+09:00",
+        "midnight-offset": "2016-01-04 00:00:00-05:00",
+        "utc-midnight": "2016-01-04T00:00:00Z",
+        "utc-new-york-midnight": "2016-01-04 05:00:00+00:00",
+        "utc-close": "2016-01-04T21:00:00Z",
+        "utc-european-midnight": "2016-01-03T23:00:00Z",
+        "tokyo-midnight": "2016-01-04 00:00:00+09:00",
     }
     for name, stamp in stamps.items():
         frame = delivered(tmp_path / name, {"trades.csv": base + f"AAPL,BUY,10,100,{stamp}\nAAPL,SELL,10,100,{stamp}\n"}).frame("trades")

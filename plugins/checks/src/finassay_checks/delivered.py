@@ -46,7 +46,7 @@ class Reading:
         contents = self._contents()
         tables, documents, code = self._split(contents)
         messages = self._messages()
-        tables += self._message_tables(messages)
+        tables = self._bounded(tables + self._message_tables(messages))
         found = self._role_tables(tables)
         tables, found, rules = self._versions(tables, found)
         found = drop_twins(found, self._named(messages), self.findings)
@@ -147,6 +147,13 @@ class Reading:
                     Table(f"{message.where}#table{number}", message.where, message.turn, message is messages[-1], raw.frame, raw.notes)
                 )
         return made
+
+    def _bounded(self, tables: list[Table]) -> list[Table]:
+        if len(tables) > self.limits.tables:
+            self.findings.append(
+                Finding("too-many-tables", f"{len(tables):,} tables; only the first {self.limits.tables:,} were interpreted")
+            )
+        return tables[: self.limits.tables]
 
     def _role_tables(self, tables: list[Table]) -> list[RoleTable]:
         conditions = self.package.task.conditions

@@ -62,6 +62,8 @@ def read_small(data: bytes, suffix: str, limits: ReadLimits) -> Content:
     """Every cell as the text that was delivered."""
     text = decode(data)
     rows = _rows(text, "\t" if suffix in (".tsv", ".tab") else delimiter_of(text[:_HEAD]))
+    if len(rows) > limits.rows:
+        raise Unreadable(f"has more than {limits.rows:,} rows", "too-large")
     if sum(len(row) for row in rows) > limits.text_cells:
         raise Unreadable(f"has more than {limits.text_cells:,} cells in a small file", "too-large")
     return Content(tables=tuple(tables_of_grid(_sections(rows) or rows, limits)))

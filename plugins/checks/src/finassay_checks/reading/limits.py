@@ -31,6 +31,8 @@ class ReadLimits:
     columns: int = 20_000
     cells: int = 120_000_000
     tables_per_file: int = 200
+    tables: int = 1_500
+    """Tables over all files and turns, the newest files first."""
     workbook_cells: int = 8_000_000
     text_cells: int = 2_000_000
     """Cells of one small delimited file, which is read cell by cell."""

@@ -1,6 +1,7 @@
 """JSON: every list of records is a table, every flat object a name-value table; columns and split forms as well (spec D.0.2)."""
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,8 @@ from finassay_checks.reading.content import Content, RawTable
 from finassay_checks.reading.limits import ReadLimits, Unreadable
 from finassay_checks.reading.text import decode
 
-MAX_NODES = 100_000
+MAX_NODES, MAX_TABLES = 20_000, 50
+_NESTED = {list: "[…]", dict: "{…}"}
 
 
 def _scalar(value: Any) -> bool:
@@ -18,12 +20,12 @@ def _scalar(value: Any) -> bool:
 
 
 def _cell(value: Any) -> Any:
-    """A cell as delivered; integers beyond 64 bits and nested values as text."""
+    """A cell as delivered; integers beyond 64 bits as text, nested values as a mark."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return value[:10_000] if isinstance(value, str) else value
     if isinstance(value, int) and abs(value) >= 2**63:
         return str(value)[:400]
-    return value if isinstance(value, (int, float)) else json.dumps(value)[:400]
+    return value if isinstance(value, (int, float)) else _NESTED.get(type(value))
 
 
 def _records(value: list[Any], outer: dict[str, Any]) -> pd.DataFrame | None:
@@ -80,10 +82,10 @@ def _dated(keys: set[str]) -> bool:
 
 def _walk(root: Any, limits: ReadLimits) -> Iterator[tuple[str, pd.DataFrame]]:
     """(key path, table), breadth first without recursion."""
-    pending: list[tuple[str, Any, dict[str, Any]]] = [("", root, {})]
+    pending: deque[tuple[str, Any, dict[str, Any]]] = deque([("", root, {})])
     seen = 0
     while pending and seen < MAX_NODES:
-        path, value, outer = pending.pop(0)
+        path, value, outer = pending.popleft()
         seen += 1
         if isinstance(value, list):
             frame = _records(value, outer)
@@ -143,8 +145,8 @@ def read_json(data: bytes, suffix: str, limits: ReadLimits) -> Content:
         if len(frame.columns) > limits.columns or len(frame) > limits.rows or cells > limits.cells:
             raise Unreadable("holds a table beyond the limits", "too-large")
         found.append((path, frame))
-        if len(found) >= 20 * limits.tables_per_file:
+        if len(found) >= 40 * MAX_TABLES:
             break
-    merged = _merged(found)[: limits.tables_per_file]
+    merged = _merged(found)[:MAX_TABLES]
     single = len(merged) == 1
     return Content(tables=tuple(RawTable(frame, "" if single else path) for path, frame in merged))

@@ -56,12 +56,16 @@ def decode(data: bytes) -> str:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
-        if b"\0" in data[:65536]:
-            raise Unreadable("is binary, not text") from None
         text = data.decode("cp1252", errors="replace")
-    if "\0" in text[:65536]:
+    return _without_nul(text)
+
+
+def _without_nul(text: str) -> str:
+    """Stray NUL characters are left out; a text with many of them is none."""
+    count = text.count("\0")
+    if count > max(8, 0.001 * len(text)):
         raise Unreadable("is binary, not text")
-    return text
+    return text.replace("\0", "") if count else text
 
 
 def read_bytes(path: Path, limit: int) -> bytes:

@@ -132,8 +132,10 @@ def _text_dates(texts: "pd.Series[Any]", timezone: str) -> "pd.Series[Any]":
     if texts.str.contains(_STAMP_ZONE).mean() > 0.5 and texts.str.contains(":").mean() > 0.5:
         return _zoned_dates(texts, timezone)
     plausible = texts.str.len().between(6, 40) & texts.str.contains(r"\d")
-    wanted = texts.where(plausible)
     best = pd.Series(pd.NaT, index=texts.index, dtype="datetime64[ns]")
+    if plausible.mean() < 0.2:
+        return best
+    wanted = texts.where(plausible)
     cleaned = wanted.str.replace(r"[T ,;]+\d{1,2}:?\d{2}(?::?\d{2})?(?:\.\d+)?\s*(?:[AaPp][Mm])?$", "", regex=True)
     for form in _FORMATS:
         parsed = pd.to_datetime(cleaned, format=form, errors="coerce")
