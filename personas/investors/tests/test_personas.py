@@ -5,7 +5,7 @@ from attrs import asdict
 
 from finassay.api.matching import contains_term
 from finassay.testing.cases import ComponentConformance
-from finassay_investors.personas import load_persona
+from finassay_investors.loading import load_persona
 
 IDS = ("retail-investor", "generalist-analyst", "biotech-specialist")
 

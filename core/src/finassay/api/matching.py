@@ -5,18 +5,21 @@ and what a delivery says are decided by the same rules.
 
 The pattern language
 --------------------
-Patterns are regular expressions over *normalised* text (see `normalise`), written in lower case, with four additions:
+Patterns are regular expressions over *normalised* text (see `normalise`), written in lower case, with five additions:
 
-- a space matches any run of spaces, hyphens, slashes or opening parentheses: `mean variance` finds `mean-variance` and `mean/variance`; ` ?` also matches none;
-- ` ~ ` matches up to six words in between, within one sentence: `rebalanc\\w* ~ monthly`;
-- `{number}` matches one number with its unit; its value decides between accepting and contradicting the item;
+- a space matches any run of spaces, hyphens, slashes or opening parentheses: `mean variance` finds `mean-variance` and `mean/variance`;
+  ` ?` also matches none;
+- ` ~ ` matches up to six words in between, within one sentence: `rebalanc\\w* ~ monthly`. In a pattern with a number no word in between
+  may start with a digit, so that each number belongs to the word nearest to it;
+- `{number}` matches one number with its unit; its value decides between accepting and contradicting the item. A number without a unit is
+  about something else, unless it is a fraction below one;
+- `{number}!` also takes a number without a unit, where the pattern itself names the unit: `cost bps ~ {number}!`;
 - a pattern is anchored at word boundaries on both sides.
 
-Matching works sentence by sentence, on bounded text; hostile input cannot make it run long (sentences are cut at 2,000 characters).
+Matching works sentence by sentence, on bounded text. Gaps and words cannot be split in two ways, so hostile text cannot make it run long.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import lru_cache
@@ -24,9 +27,27 @@ from functools import lru_cache
 from attrs import frozen
 
 from finassay.api.strategy import Item, Number, OpenTopic, Unit
+from finassay.api.text import MAX_SENTENCE, MAX_TEXT, Sentence, normalise, sentences
 
-MAX_TEXT = 200_000
-MAX_SENTENCE = 2_000
+__all__ = [
+    "MAX_SENTENCE",
+    "MAX_TEXT",
+    "Mention",
+    "Polarity",
+    "Sentence",
+    "asked",
+    "asks_about",
+    "contains_quote",
+    "contains_term",
+    "mentions",
+    "normalise",
+    "open_topics_asked",
+    "proposed",
+    "raised",
+    "sentences",
+    "stated",
+    "value_of",
+]
 
 
 class Polarity(StrEnum):
@@ -50,133 +71,66 @@ class Mention:
     """The sentence asks or offers; it does not decide."""
 
 
-@frozen
-class Sentence:
-    text: str
-    """Verbatim."""
-    norm: str
-    start: int
-    question: bool
+# -- patterns ---------------------------------------------------------------------------------------------------------
+
+_NUMBER = r"(?<![\w.])(?P<sign>[-+]?)(?P<value>\d+(?:\.\d+)?|\.\d+)(?P<unit>%|bp)?"
+_ANY_NUMBER = r"(?<![\w.])[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:%|bp)?"
+_WORD = r"[\w%]++(?:['.][\w%]++)*+"
+_GAP = rf"(?:[^\w%]++{_WORD}){{0,6}}?[^\w%]++"
+_GAP_WITHOUT_NUMBERS = rf"(?:[^\w%]++(?!\d){_WORD}){{0,6}}?[^\w%]++"
+_PARTS = re.compile(r"( ~ |\{number\}!?| \?| )")
 
 
-_UNITS = {
-    w: i
-    for i, w in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
-    )
-}
-_TENS = {w: 10 * i for i, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
-_TENS_UNITS = re.compile(rf"\b({'|'.join(_TENS)})(?:[\s-]+({'|'.join(w for w, v in _UNITS.items() if 1 <= v <= 9)}))?\b")
-_SMALL = re.compile(rf"\b({'|'.join(w for w, v in _UNITS.items() if v != 1)})\b")
-_FRACTIONS = {
-    "a half": 50.0,
-    "one half": 50.0,
-    "a third": 100 / 3,
-    "a quarter of": 25.0,
-    "one quarter of": 25.0,
-    "a fifth": 20.0,
-    "one fifth": 20.0,
-    "a tenth": 10.0,
-    "one tenth": 10.0,
-    "a twentieth": 5.0,
-}
-_FRACTION = re.compile(rf"\b({'|'.join(sorted(_FRACTIONS, key=len, reverse=True))})\b")
-_CHARACTERS = str.maketrans(
-    {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "‑": "-", "×": "x", " ": " ", "*": " ", "`": " ", "_": " "}
-)
-
-
-def normalise(text: str) -> str:
-    """Lower case, plain quotes and dashes, Markdown emphasis removed, number words as digits, `%` and `bp` as units.
-
-    `A fifth` gives `20%`, `two thousand basis points` stays in its words beyond ninety-nine; `Fifteen bps` gives `15bp`.
-    """
-    text = unicodedata.normalize("NFKC", text).translate(_CHARACTERS).casefold()
-    text = _FRACTION.sub(lambda m: f"{_FRACTIONS[m[1]]:g}%", text)
-    text = _TENS_UNITS.sub(lambda m: str(_TENS[m[1]] + (_UNITS[m[2]] if m[2] else 0)), text)
-    text = _SMALL.sub(lambda m: str(_UNITS[m[1]]), text)
-    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
-    text = re.sub(r"(?<=\d)\s*(?:per ?cent(?:age points)?|pct|percentage points|%)", "%", text)
-    text = re.sub(r"(?<=\d)[\s-]*(?:basis[\s-]points?|bips|bps?)\b", "bp", text)
-    return re.sub(r"\s+", " ", text).strip()
-
-
-_BREAK = re.compile(r"(?<=[.!?;])[\"')\]*_]*\s+|\n+|\s+\|\s+(?=\|)|(?<=\?)")
-_REQUEST = re.compile(
-    r"\?|^(?:[\d.()\-\s]*)(?:what|which|how|do you|would you|should|is there|are there|any\b)"
-    r"|\b(?:please (?:also )?(?:tell|say|specify|confirm|clarify|share|give|advise|describe|provide|state|indicate|explain"
-    r"|choose|pick|outline)"
-    r"|let me know|tell me|could you|can you (?:tell|say|confirm)|do you (?:want|prefer|have|use|need)|should i"
-    r"|i (?:would|'d) (?:also |still )?like to (?:know|understand|hear|ask)|i (?:also |still )?need to (?:know|understand|ask)|need your"
-    r"|your (?:view|preference|preferred|call|choice) on|clarify|confirm (?:whether|if|that|the|your)"
-    r"|(?:i am|i'm) (?:not sure|unsure|unclear|wondering|curious)|i wonder|it would help to know)\b"
-    r"|, (?:and )?(?:what|how)\b"
-)
-_LEAD = re.compile(
-    r"\b(?:questions?|i (?:still |also )?need (?:the following|these|a few|some|from you|answers|details)"
-    r"|(?:need|want|missing|require\w*) from you"
-    r"|your (?:input|answers?|choices?|preferences?)|to (?:confirm|decide|clarify|settle))\b.*:$"
-)
-_POINT = re.compile(r"(?:[-+•*–—]|\(?(?:\d{1,2}|[a-zA-Z])[.)])(?:\s|$)|\*\*\d{1,2}[.)]")
-
-
-@lru_cache(maxsize=512)
-def sentences(text: str) -> tuple[Sentence, ...]:
-    """The sentences of a text; table rows, list items and headings count as sentences of their own.
-
-    A list point below a request asks as well: 'Please tell me:' and below it '- position sizing'.
-    """
-    found = []
-    text = text[:MAX_TEXT]
-    start = 0
-    asking = point = False
-    new_line = True
-    ends = [(m.start(), m.end()) for m in _BREAK.finditer(text)]
-    for end, following in [*ends, (len(text), len(text))]:
-        piece = text[start:end].strip()
-        if piece:
-            offset = text.index(piece, start)
-            piece = piece[:MAX_SENTENCE]
-            norm = normalise(piece)
-            if new_line:
-                point = bool(_POINT.match(piece)) or (asking and norm.endswith(":"))
-                asking = asking and point
-            asks = bool(_REQUEST.search(norm))
-            found.append(Sentence(piece, norm, offset, asks or (asking and point)))
-            if not point:
-                asking = asks or bool(_LEAD.search(norm))
-            new_line = False
-        new_line = new_line or "\n" in text[end:following]
-        start = following
-    return tuple(found)
-
-
-_NUMBER = r"(?P<sign>[-+]?)(?P<value>\d+(?:\.\d+)?|\.\d+)(?P<unit>%|bp)?"
-
-
-@lru_cache(maxsize=8192)
-def _compile(pattern: str) -> re.Pattern[str]:
+def _source(pattern: str, number: str) -> str:
+    gap = _GAP_WITHOUT_NUMBERS if "{number}" in pattern else _GAP
     parts = []
-    for chunk in re.split(r"( ~ | \?|\{number\}| )", pattern):
+    for chunk in _PARTS.split(pattern):
         if chunk == " ~ ":
-            parts.append(r"(?:[^\w%]+[\w%'.-]+){0,6}?[^\w%]+")
-        elif chunk == "{number}":
-            parts.append(_NUMBER)
+            parts.append(gap)
+        elif chunk in ("{number}", "{number}!"):
+            parts.append(number)
         elif chunk == " ?":
             parts.append(r"[\s\-/]*")
         elif chunk == " ":
             parts.append(r"[\s\-/(]+")
         else:
             parts.append(chunk)
-    return re.compile(rf"(?<![\w])(?:{''.join(parts)})(?![\w])")
+    return rf"(?<!\w)(?:{''.join(parts)})(?!\w)"
 
 
-def value_of(match: re.Match[str], unit: Unit) -> float | None:
-    """The matched number in `unit`, or None if its notation does not fit (0.2 is 20 %, a bare 14 is no percentage)."""
+@lru_cache(maxsize=8192)
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(_source(pattern, _NUMBER))
+
+
+@lru_cache(maxsize=4096)
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """One expression that finds something if and only if one of the patterns does: most sentences are done with one search."""
+    return re.compile("|".join(_source(pattern, _ANY_NUMBER) for pattern in patterns) or r"(?!)")
+
+
+def _hits(patterns: Iterable[str], norm: str) -> Iterator[tuple[str, re.Match[str]]]:
+    known = tuple(patterns)
+    if _any_of(known).search(norm):
+        for pattern in known:
+            for hit in _compile(pattern).finditer(norm):
+                yield pattern, hit
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+_MOVED = re.compile(rf"\s*(?:to|->|into|up to|down to)\s+{_NUMBER}")
+_LISTED = re.compile(r"\s*(?:,|-|/|and|or|,\s*(?:and|or))\s*[-+]?\d+(?:\.\d+)?(?:%|bp)")
+
+
+def value_of(match: re.Match[str], unit: Unit, *, bare: bool = False) -> float | None:
+    """The matched number in `unit`, or None if its notation does not fit: 0.2 is 20 %; 14 without a unit is a percentage only if `bare`."""
     value = float(match["value"])
     written = match["unit"]
     if unit is Unit.COUNT:
         return value if written is None else None
+    if written is None and bare and value >= 0.05:
+        return value
     if written == "%":
         percent = value
     elif written == "bp":
@@ -192,47 +146,81 @@ def _same(value: float, number: Number) -> bool:
     return abs(value - number.value) <= 1e-6 * max(1.0, abs(number.value))
 
 
-_NEGATION = re.compile(
-    r"\b(?:not|no|never|without|nor|neither|cannot|can't|don't|doesn't|didn't|won't|isn't|aren't|wasn't|wouldn't|avoid\w*|exclud\w*|drop(?:ped|s)?|remov\w*"
-    r"|rather than|instead of|as opposed to|unlike|other than|no longer|stop(?:ped)? using|replac\w+)\b"
+def _says_value(number: Number, pattern: str, hit: re.Match[str], norm: str) -> bool | None:
+    """Whether a hit states the item's value; None if its number is about something else or one of several that are weighed."""
+    after = norm[hit.end("value") + len(hit["unit"] or "") :]
+    moved = _MOVED.match(after)
+    if moved is None and _LISTED.match(after):
+        return None
+    bare = "{number}!" in pattern
+    values = [value_of(m, number.unit, bare=bare) for m in (moved or hit,)]
+    if values[0] is None and bare and hit["unit"] is None:
+        values = [value_of(hit, number.unit)]
+    return None if values[0] is None else _same(values[0], number)
+
+
+# -- negation ---------------------------------------------------------------------------------------------------------
+
+_FEW_WORDS = r"(?: (?!with\b|using\b|when\b|if\b|once\b|after\b)[\w'%./-]+){0,3}"
+_NEGATED_BEFORE = tuple(
+    re.compile(expression + r"\s*$")
+    for expression in (
+        r"\b(?:not(?! only| just)|never|nor|neither|cannot|no longer|\w+n't)(?: [\w'%./-]+){0,6}",
+        r"\b(?:no|without|zero|skip\w*|omit\w*|avoid\w*|exclud\w*|remov\w*|disabl\w*|drop(?:ped|s)? (?:the|any|this|that|all))"
+        + _FEW_WORDS,
+        r"\b(?:instead of|rather than|as opposed to|unlike|other than|stop(?:ped)? using)" + _FEW_WORDS,
+        r"\breplac\w+(?: (?!with\b|by\b)[\w'%./-]+){0,4}",
+    )
 )
-_REACH_BREAK = re.compile(r"[,:;()|]|\b(?:but|and|while|so|because|which|then)\b")
+_NO_MORE_THAN = re.compile(
+    r"\b(?:no|not|never|nothing) (?:be |go |any )?(?:more|higher|larger|greater|over|above|beyond|less|fewer|exceed\w*)\b"
+)
+_BOUND = re.compile(r"\b(?:more|higher|larger|further|greater) than\b|\b(?:beyond|over|above|below|past|exceed\w*)\b")
+"""What makes a limit out of a negation: 'no position may fall more than 10%'."""
+_REACH_BREAK = re.compile(r"[,:;()|=]|\s-\s|\b(?:but|and|while|so|because|which|then|otherwise)\b")
+_NEGATED_AFTER = re.compile(
+    r"\s*(?:rules?|controls?|overlays?|schedule|weights?|weighting|rebalancing|filters?|levels?|limits?)?"
+    r"(?:\s*(?:[:|=]\s*|\(\s*|-\s+)\"?(?:none|no|n/a|not (?:used|applied|applicable|included|wanted)|off|false|disabled|unused|0)\b"
+    r"|\s+(?:is|are|was|were|will be|has been|have been|be|should be)?\s*(?:not|never|no longer)\s+(?:be(?:en|ing)? )?"
+    r"(?:use[ds]?|appl\w+|want\w*|need\w*|includ\w+|implement\w+|part|in place|set|chosen|considered|what|how|desired|in use"
+    r"|charged|deducted|modell?ed)\b"
+    r"|\s+(?:is|are|was|were) (?:excluded|dropped|ignored|disabled|switched off|turned off|left out|omitted|removed)\b)"
+)
 
 
 def _negated(norm: str, start: int) -> bool:
-    """Whether a negation governs the phrase: within six words before it, no clause boundary in between."""
-    before = norm[:start]
-    last = None
-    for last in _REACH_BREAK.finditer(before):
-        pass
-    clause = before[last.end() :] if last else before
-    words = clause.split()[-6:]
-    return bool(_NEGATION.search(" ".join(words)))
+    """Whether a negation before `start` governs what stands there: a few words away, with no clause boundary in between."""
+    before = norm[max(0, start - 200) : start]
+    clause = _REACH_BREAK.split(before)[-1].rstrip(" \"'")
+    if _NO_MORE_THAN.search(clause):
+        return False
+    return any(expression.search(clause) for expression in _NEGATED_BEFORE)
 
 
-def _hits(patterns: Iterable[str], norm: str) -> Iterator[re.Match[str]]:
-    for pattern in patterns:
-        yield from _compile(pattern).finditer(norm)
+def _denied(norm: str, hit: re.Match[str]) -> bool:
+    limits = "value" in hit.re.groupindex and _BOUND.search(hit[0]) is not None
+    return (not limits and _negated(norm, hit.start())) or _NEGATED_AFTER.match(norm, hit.end()) is not None
+
+
+# -- what a text says about an item -----------------------------------------------------------------------------------
 
 
 def _polarity(item: Item, norm: str) -> Polarity | None:
     """What one sentence says about an item: an accepting phrase wins over a contradicting one beside it ('weekly, not monthly')."""
     contradicts = False
-    for hit in _hits(item.accept, norm):
+    for pattern, hit in _hits(item.accept, norm):
         if item.number is not None and "value" in hit.re.groupindex:
-            value = value_of(hit, item.number.unit)
-            if value is None:
-                continue  # a number without the unit is about something else: 14 times, 2019
-            if not _same(value, item.number):
+            same = _says_value(item.number, pattern, hit, norm)
+            if same is None:
+                continue
+            if not same:
                 contradicts = True
                 continue
-        if _negated(norm, hit.start()):
-            contradicts = True
-        else:
+        if not _denied(norm, hit):
             return Polarity.ACCEPTS
-    for hit in _hits(item.reject, norm):
-        if not _negated(norm, hit.start()):
-            contradicts = True
+        contradicts = True
+    if not contradicts:
+        contradicts = any(not _denied(norm, hit) for _, hit in _hits(item.reject, norm))
     return Polarity.CONTRADICTS if contradicts else None
 
 
@@ -247,8 +235,9 @@ def mentions(item: Item, text: str) -> tuple[Mention, ...]:
 
 
 def asks_about(topics: Sequence[str], text: str) -> bool:
-    """Whether a sentence that asks something (or a point of a list in a message that asks) touches one of the topics."""
-    return any(sentence.question and next(_hits(topics, sentence.norm), None) for sentence in sentences(text))
+    """Whether a sentence that asks something, or a point of a list in a message that asks, touches one of the topics."""
+    finder = _any_of(tuple(topics))
+    return any(sentence.question and finder.search(sentence.norm) for sentence in sentences(text))
 
 
 def asked(items: Iterable[Item], text: str) -> frozenset[str]:
@@ -272,42 +261,70 @@ def raised(items: Iterable[Item], agent_text: str) -> frozenset[str]:
     return asked(known, agent_text) | frozenset(proposed(known, agent_text))
 
 
+# -- what a user states -----------------------------------------------------------------------------------------------
+
 _YES = re.compile(
-    r"^(?:yes|yeah|yep|right|correct|exactly|agreed|sounds (?:good|right)|that's (?:right|it|correct)|that is (?:right|correct))\b"
+    r"^(?:yes|yeah|yep|yup|right|correct|exactly|agreed|perfect|confirmed|sounds (?:good|right)|that's (?:right|it|correct|fine)"
+    r"|that is (?:right|correct|fine)|go with that|do that)\b"
 )
-_FINE = re.compile(r"\b(?:fine|good|right|correct|ok|okay|as i want|what i want(?:ed)?)\b")
+_YES_TO_ALL = re.compile(
+    r"\b(?:yes|agree|agreed|correct|right|fine|good|confirmed) (?:to|with|on) (?:all|everything|both|each)\b"
+    r"|\b(?:all|everything|both)(?: of (?:that|it|them|those|these))?(?: points)?(?: is| are| sounds?| looks?)?(?: all)?"
+    r" (?:correct|right|fine|good|agreed|as i want)\b"
+)
+_FINE = re.compile(r"\b(?:fine|good|right|correct|ok|okay|agreed|as i want|what i want(?:ed)?|what i (?:had|have) in mind)\b")
 _NO_VIEW = re.compile(
-    r"\b(?:no (?:strong )?(?:preference|view|opinion)|you choose|your call|up to you|whatever you|don't mind|leave (?:it|that) to you|not fussed)\b"
+    r"\b(?:no (?:strong |real |particular )?(?:preference|view|opinion)|you (?:choose|decide|pick)|your (?:call|choice)|up to you"
+    r"|whatever you|(?:don't|do not) (?:mind|care)|leave (?:it|that|this) to you|not fussed|no idea)\b"
 )
+_BARE_VALUE = re.compile(rf"^\W*(?:[a-z']+\W+){{0,6}}?{_NUMBER}(?:\W+[a-z']+){{0,4}}\W*$")
 
 
 def stated(items: Iterable[Item], user_text: str, agent_text: str = "") -> frozenset[str]:
-    """Items that a user says in words: the option or value, a yes to the one proposal that names it, or approval naming the piece.
+    """Items that a user says in words: the option or value, a bare value in answer to a question that asks for it, a yes to the one
+    proposal that names it, or approval naming the piece.
 
     What is left to the agent ('no preference'), asked, denied or merely hinted at is not stated.
     """
     known = tuple(items)
-    found = set()
     offers = {i for i, polarity in proposed(known, agent_text).items() if polarity is Polarity.ACCEPTS} if agent_text else set()
+    values = [item for item in known if item.number is not None and asks_about(item.topics, agent_text)] if agent_text else []
+    found: set[str] = set()
     for sentence in sentences(user_text):
-        if _NO_VIEW.search(sentence.norm):
+        if _NO_VIEW.search(sentence.norm) or sentence.norm.endswith("?"):
             continue
-        for item in known:
-            if _polarity(item, sentence.norm) is Polarity.ACCEPTS and not sentence.norm.endswith("?"):
-                found.add(item.id)
-            elif item.id in offers and not _negated(sentence.norm, len(sentence.norm)):
-                piece = " ".join(re.escape(word) for word in normalise(item.piece).split())
-                names_piece = next(_hits((*item.topics, piece), sentence.norm), None)
-                if _FINE.search(sentence.norm) and names_piece:
-                    found.add(item.id)
-        if _YES.search(sentence.norm) and len(offers) == 1:
+        found.update(item.id for item in known if _polarity(item, sentence.norm) is Polarity.ACCEPTS)
+        found.update(item.id for item in values if _answers(item, sentence.norm))
+        found.update(item.id for item in known if item.id in offers and _approves(item, sentence.norm))
+        if (_YES.search(sentence.norm) and len(offers) == 1) or _YES_TO_ALL.search(sentence.norm):
             found |= offers
     return frozenset(found)
+
+
+def _answers(item: Item, norm: str) -> bool:
+    """A short sentence that holds the item's value and no other number: 'Fifteen percent, I think.'"""
+    hit = _BARE_VALUE.match(norm)
+    if hit is None or item.number is None or _negated(norm, hit.start("value")):
+        return False
+    value = value_of(hit, item.number.unit)
+    return value is not None and _same(value, item.number)
+
+
+def _approves(item: Item, norm: str) -> bool:
+    """A sentence that calls what was proposed fine, by the name of the piece or a word for the choice: 'The position sizing is fine.'"""
+    fine = _FINE.search(norm)
+    if fine is None or _negated(norm, fine.start()):
+        return False
+    piece = " ".join(re.escape(word) for word in normalise(item.piece).split())
+    return next(_hits((*item.topics, piece), norm), None) is not None
 
 
 def open_topics_asked(topics: Iterable[OpenTopic], text: str) -> tuple[OpenTopic, ...]:
     """Which of the choices that a belief leaves open the text asks about."""
     return tuple(topic for topic in topics if asks_about(topic.topics, text))
+
+
+# -- words and quotes -------------------------------------------------------------------------------------------------
 
 
 def contains_term(terms: Iterable[str], text: str) -> str | None:
