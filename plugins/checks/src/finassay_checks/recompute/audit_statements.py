@@ -162,13 +162,14 @@ def _stated_drag(package: Package, delivered: Delivered) -> Compared | None:
 
     readings = {a.name: a.value for a in fee_readings(package.fact(rebuilding))}
     own = readings.get("yearly drag")
+    between = readings.get("gross less net annual return", own)
     for where, line in stated.lines(delivered):
         match = _DRAG.search(line)
         if match and own is not None:
             value = float(match[1]) / (1e4 if match[2].lower().startswith("b") else 100)
             digits = len(match[1].partition(".")[2])
             printed = 0.5 * 10.0**-digits / (1e4 if match[2].lower().startswith("b") else 100)
-            close = abs(value - own) <= max(FEES_WITHIN * own, printed * 1.0001)
+            close = any(abs(value - v) <= max(FEES_WITHIN * v, printed * 1.0001) for v in (own, between) if v is not None)
             return Compared("pass" if close else "fail", f"{value:.4%} a year reported", f"{own:.4%} a year", where, rows=(line[:200],))
     return None
 

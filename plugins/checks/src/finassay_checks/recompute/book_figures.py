@@ -150,9 +150,18 @@ def fee_readings(made: Rebuilding) -> list[Alternative]:
         Alternative("sum of the fees", total, "same"),
         Alternative("fees over the start capital", total / made.rebuilt.start_capital, "same"),
         Alternative("yearly drag", drag / years, "same"),
+        Alternative("gross less net annual return", _gross_less_net(equity, fees), "same"),
         Alternative("drag in all", drag, "same"),
         Alternative("mean fees a year", total / years, "same"),
     ]
+
+
+def _gross_less_net(equity: pd.Series, fees: pd.Series) -> float:
+    """Annual return with each day's fees given back, less the net one."""
+    worth, paid = equity.to_numpy(dtype=float), fees.to_numpy(dtype=float)
+    net = worth[1:] / worth[:-1] - 1.0
+    periods = metrics.periods_per_year(pd.DatetimeIndex(equity.index))
+    return metrics.annual_return(net + paid[1:] / worth[:-1], periods) - metrics.annual_return(net, periods)
 
 
 def benchmark_returns(delivered: Delivered, dates: pd.DatetimeIndex) -> pd.Series | None:

@@ -94,6 +94,7 @@ _RATE = r"(?P<bps>\d+(?:\.\d+)?)\s*(?:bps?\b|basis[\s-]points?)|(?P<percent>0?\.
 _BETWEEN = r"(?:(?!net of|after|before|gross|return|year|annual|\bp\.?a\.?\b|volatil|drawdown|sharpe|[%;]).){0,45}?"
 _COST = re.compile(rf"\b{_COST_WORDS}\b{_BETWEEN}(?<![\d.])(?:{_RATE})(?!\s*(?:a|per) (?:year|annum))", re.IGNORECASE)
 _COST_BEFORE = re.compile(rf"(?<![\d.])(?:{_RATE})(?!\s*(?:a|per) (?:year|annum)){_BETWEEN}\b{_COST_WORDS}\b", re.IGNORECASE)
+_SUPPOSED = re.compile(r"\bwould\b|\bif\b|sensitiv|break-?even|suppos|instead of|\bdoubl|\bhalv", re.IGNORECASE)
 _ZERO_COST = re.compile(
     r"\b(?:no|zero|without(?:\s+any)?|ignor(?:es?|ed|ing)|exclud(?:es?|ed|ing)|free of)\s+(?:all\s+|any\s+)?"
     r"(?:transaction\s+|trading\s+)?(?:costs?|fees?|commissions?)\b"
@@ -104,14 +105,18 @@ _COST_MENTION = re.compile(r"\b(?:transaction|trading)\s+costs?\b|\bcommissions?
 
 
 def cost_rates(delivered: Delivered) -> tuple[Statement, ...]:
-    """Rates of cost per traded value as fractions, in the order in which the text names them; 2 % and more is no such rate."""
+    """Rates of cost per traded value as fractions, in the order in which the text names them; 2 % and more is no such rate. Sentences about what
+    would be at another rate are left out."""
     found: list[Statement] = []
     for where, line in lines(delivered):
-        for pattern in (_COST_BEFORE, _COST):
-            for match in pattern.finditer(line):
-                value = float(match["bps"]) / 1e4 if match["bps"] else float(match["percent"]) / 1e2
-                if 0 <= value < 0.02:
-                    found.append(Statement(value, where, line))
+        for sentence in re.split(r"(?<=[.;])\s+", line):
+            if _SUPPOSED.search(sentence):
+                continue
+            for pattern in (_COST_BEFORE, _COST):
+                for match in pattern.finditer(sentence):
+                    value = float(match["bps"]) / 1e4 if match["bps"] else float(match["percent"]) / 1e2
+                    if 0 <= value < 0.02:
+                        found.append(Statement(value, where, sentence))
     return tuple(found)
 
 
