@@ -28,14 +28,22 @@ def dimensions() -> str:
 
 
 def kinds() -> str:
-    lines = ["# Kinds of components\n", "A component is an entry point of its kind's group; its name is the public id.\n", "| kind | group | what it is | members |", "|---|---|---|---|"]
+    lines = [
+        "# Kinds of components\n",
+        "A component is an entry point of its kind's group; its name is the public id.\n",
+        "| kind | group | what it is | members |",
+        "|---|---|---|---|",
+    ]
     lines += [f"| {k.name} | `{k.group}` | {k.summary} | {', '.join(f'`{m}`' for m in k.members)} |" for k in KINDS.values()]
     lines.append(f"\nCommands of plugins: group `{COMMANDS_GROUP}`. Observers: group `{specs.GROUP}`.")
     return "\n".join(lines)
 
 
 def hooks() -> str:
-    lines = ["# Hooks\n", "Observers are told or asked; taking one away never changes a grade. One that raises is muted for the run and named in its record.\n"]
+    lines = [
+        "# Hooks\n",
+        "Observers are told or asked; taking one away never changes a grade. One that raises is muted for the run and named in its record.\n",
+    ]
     for name in sorted(n for n in dir(specs) if n.startswith("finassay_")):
         hook = getattr(specs, name)
         arguments = ", ".join(hook.__code__.co_varnames[: hook.__code__.co_argcount])
@@ -46,7 +54,13 @@ def hooks() -> str:
 def exit_codes() -> str:
     from finassay.catalog.catalog import BrokenComponentError
 
-    found = {0: "success", 1: "a failure that has no code of its own", 2: "a wrong option or name", 130: "stopped by hand", 141: "the reader of the output went away"}
+    found = {
+        0: "success",
+        1: "a failure that has no code of its own",
+        2: "a wrong option or name",
+        130: "stopped by hand",
+        141: "the reader of the output went away",
+    }
     classes = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.FinassayError)]
     for error in (*classes, BrokenComponentError):
         if error.exit_code > 2:
@@ -55,7 +69,12 @@ def exit_codes() -> str:
 
 
 def endings() -> str:
-    lines = ["# How sessions end\n", "Exactly one reason per session.\n", "| reason | graded | can be accepted | counts | meaning |", "|---|---|---|---|---|"]
+    lines = [
+        "# How sessions end\n",
+        "Exactly one reason per session.\n",
+        "| reason | graded | can be accepted | counts | meaning |",
+        "|---|---|---|---|---|",
+    ]
     for reason, outcome in OUTCOMES.items():
         yes = {True: "yes", False: "no"}
         lines.append(f"| `{reason}` | {outcome.graded} | {yes[outcome.can_be_accepted]} | {yes[outcome.valid]} | {outcome.meaning} |")
@@ -63,7 +82,12 @@ def endings() -> str:
 
 
 def decisions() -> str:
-    lines = ["# What the simulated user may not do\n", "A program checks every decision before it is sent. It is refused if it:\n", "| rule | the decision … |", "|---|---|"]
+    lines = [
+        "# What the simulated user may not do\n",
+        "A program checks every decision before it is sent. It is refused if it:\n",
+        "| rule | the decision … |",
+        "|---|---|",
+    ]
     return "\n".join([*lines, *(f"| `{rule}` | {text} |" for rule, text in RULES.items())])
 
 
@@ -86,7 +110,15 @@ def _help(command: click.Command, context: click.Context) -> list[str]:
     return lines
 
 
-PAGES = {"dimensions": dimensions, "kinds": kinds, "hooks": hooks, "exit-codes": exit_codes, "endings": endings, "decisions": decisions, "commands": commands}
+PAGES = {
+    "dimensions": dimensions,
+    "kinds": kinds,
+    "hooks": hooks,
+    "exit-codes": exit_codes,
+    "endings": endings,
+    "decisions": decisions,
+    "commands": commands,
+}
 
 
 def main(check: bool) -> int:

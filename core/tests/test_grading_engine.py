@@ -147,18 +147,21 @@ def test_a_check_that_raises_is_no_verdict() -> None:
     assert isinstance(verdict(graded(None, FakeCheck("3.2", lambda p, a: 3)), "3.2"), Unscored)  # type: ignore[arg-type, return-value]
 
 
-@pytest.mark.parametrize(("quotes", "expected"), [
-    (("The return is 12.3 %.",), 3),
-    (("The  return\nis 12.3 %.",), 3),
-    (("The method is simple.",), 3),
-    (("2019-01-02 1.5",), 3),
-    (("The return is 99 %.",), 1),
-    (("The return is 12.3 %.", "never said"), 1),
-    ((), 1),
-    (("   ",), 1),
-    (("I like past winners.",), 1),
-    (("I like past winners.", "x = 1"), 3),
-])
+@pytest.mark.parametrize(
+    ("quotes", "expected"),
+    [
+        (("The return is 12.3 %.",), 3),
+        (("The  return\nis 12.3 %.",), 3),
+        (("The method is simple.",), 3),
+        (("2019-01-02 1.5",), 3),
+        (("The return is 99 %.",), 1),
+        (("The return is 12.3 %.", "never said"), 1),
+        ((), 1),
+        (("   ",), 1),
+        (("I like past winners.",), 1),
+        (("I like past winners.", "x = 1"), 3),
+    ],
+)
 def test_quotes_carry_the_level(quotes: tuple[str, ...], expected: int) -> None:
     found = verdict(graded(FakeJudge(level(3, *quotes))), "4.4")
     assert isinstance(found, Scored)
@@ -238,9 +241,17 @@ def sequence(*levels: int) -> FakeJudge:
     return FakeJudge(lambda r: Answer("seen", level=levels[r.sample], quotes=(Quote("x = 1"),)), deterministic=False)
 
 
-@pytest.mark.parametrize(("levels", "expected"), [
-    ((2, 2, 3), 2), ((3, 2, 3), 3), ((1, 3, 3, 3), 3), ((0, 1, 2, 1), 1), ((2, 0, 2, 2), 2), ((4, 2, 3, 3), 3),
-])
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ((2, 2, 3), 2),
+        ((3, 2, 3), 3),
+        ((1, 3, 3, 3), 3),
+        ((0, 1, 2, 1), 1),
+        ((2, 0, 2, 2), 2),
+        ((4, 2, 3, 3), 3),
+    ],
+)
 def test_sampled_vetoes_take_the_median(levels: tuple[int, ...], expected: int) -> None:
     judge = sequence(*levels)
     found = verdict(graded(judge), "2.7")
@@ -289,8 +300,13 @@ def test_a_question_that_cannot_be_answered_stays_undecided() -> None:
             raise JudgeError("no JSON")
         return Answer("seen", level=0)
 
-    found = verdict(graded(FakeJudge(reply), FakeCheck("2.10", lambda p, a: scored(0, unverified=tuple(QUESTION.cases) if not a else ()),
-                                                       questions=(QUESTION,))), "2.10")
+    found = verdict(
+        graded(
+            FakeJudge(reply),
+            FakeCheck("2.10", lambda p, a: scored(0, unverified=tuple(QUESTION.cases) if not a else ()), questions=(QUESTION,)),
+        ),
+        "2.10",
+    )
     assert isinstance(found, Scored)
     assert found.unverified
 
@@ -341,7 +357,8 @@ def test_scores_by_turn_see_only_what_was_there() -> None:
     checks = (FakeCheck("1.1", run, by_turn=True), FakeCheck("3.2", crash, by_turn=True), FakeCheck("3.7", scored(4)))
     card = graded(None, *checks, on=told, by_turn=True)
     assert [(t.turn, dict(t.levels), t.failed_vetoes, t.quality) for t in card.by_turn] == [
-        (1, {"1.1": 1}, ("1.1",), 25.0), (2, {"1.1": 2}, ("1.1",), 50.0),
+        (1, {"1.1": 1}, ("1.1",), 25.0),
+        (2, {"1.1": 2}, ("1.1",), 50.0),
     ]
 
 
@@ -359,7 +376,14 @@ def test_measured_costs() -> None:
     assert isinstance(time, Measured)
     assert isinstance(tokens, Measured)
     assert isinstance(tools, Measured)
-    assert time.values == {"turns": 2, "seconds": 40, "seconds_per_turn": 20, "longest_turn_seconds": 30, "cut_turns": 1, "failed_attempts": 1}
+    assert time.values == {
+        "turns": 2,
+        "seconds": 40,
+        "seconds_per_turn": 20,
+        "longest_turn_seconds": 30,
+        "cut_turns": 1,
+        "failed_attempts": 1,
+    }
     assert tokens.values["input_tokens"] == 150
     assert tokens.values["cost_usd"] is None
     assert tokens.values["output_tokens"] is None
@@ -373,8 +397,13 @@ def test_unlogged_tools_are_unknown() -> None:
 
 
 def test_elicitation_is_measured_from_what_was_said() -> None:
-    told = package("I like past winners.", "How often should it trade? I would use equal weights.", "Monthly. And ignore costs.",
-                   "Done.", "No preference on the rest.")
+    told = package(
+        "I like past winners.",
+        "How often should it trade? I would use equal weights.",
+        "Monthly. And ignore costs.",
+        "Done.",
+        "No preference on the rest.",
+    )
     found = elicitation(BELIEF, told.conversation, {})
     assert found.opening == ("stock.factor:winners",)
     assert found.stated == ("stock.factor:winners", "execution.schedule:monthly")
@@ -385,7 +414,9 @@ def test_elicitation_is_measured_from_what_was_said() -> None:
 
 def test_assumption_rate_counts_what_is_not_matched() -> None:
     def facts(**conditions: str) -> Scored:
-        return scored(2, facts={"items": {name: {"condition": c.split("/")[0], "test": [*c.split("/"), ""][1]} for name, c in conditions.items()}})
+        return scored(
+            2, facts={"items": {name: {"condition": c.split("/")[0], "test": [*c.split("/"), ""][1]} for name, c in conditions.items()}}
+        )
 
     verdicts: dict[str, Verdict] = {"2.1": facts(a="matched", b="missing"), "2.5": facts(c="matched/contradicts", d="undecided")}
     assert assumption_rate(["a"], verdicts) == 0.0

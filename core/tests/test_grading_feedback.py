@@ -17,27 +17,72 @@ from finassay.grading.feedback import feedback, feedback_text
 from finassay.grading.redaction import PLACEHOLDER, VALUE, Redactor, clean
 
 WINNERS = Item(
-    "stock.factor:mom_12_1", "stock", "factor", "the stock picking", "I buy last year's winners and skip the latest month.",
-    "last year's winners, skipping the latest month", ("which stocks",), (r"12 1 momentum", r"last year's winners"), (r"book to market", r"52 week high"),
+    "stock.factor:mom_12_1",
+    "stock",
+    "factor",
+    "the stock picking",
+    "I buy last year's winners and skip the latest month.",
+    "last year's winners, skipping the latest month",
+    ("which stocks",),
+    (r"12 1 momentum", r"last year's winners"),
+    (r"book to market", r"52 week high"),
 )
 DRAWDOWN = Item(
-    "risk.option:drawdown_to_cash", "risk", "option", "the risk rule", "If the drawdown gets too deep I go to cash.", "going to cash in a drawdown",
-    ("risk",), (r"to cash ~ drawdown", r"drawdown ~ to cash"), (r"trailing stop\w*", r"volatility target"),
+    "risk.option:drawdown_to_cash",
+    "risk",
+    "option",
+    "the risk rule",
+    "If the drawdown gets too deep I go to cash.",
+    "going to cash in a drawdown",
+    ("risk",),
+    (r"to cash ~ drawdown", r"drawdown ~ to cash"),
+    (r"trailing stop\w*", r"volatility target"),
 )
 THRESHOLD = Item(
-    "risk.threshold", "risk", "threshold", "the risk rule", "Cut to cash once the drawdown reaches 17%.", "cash at a 17% drawdown",
-    ("threshold",), (r"{number} ~ drawdown", r"drawdown ~ {number}"), (), Number(17, Unit.PERCENT),
+    "risk.threshold",
+    "risk",
+    "threshold",
+    "the risk rule",
+    "Cut to cash once the drawdown reaches 17%.",
+    "cash at a 17% drawdown",
+    ("threshold",),
+    (r"{number} ~ drawdown", r"drawdown ~ {number}"),
+    (),
+    Number(17, Unit.PERCENT),
 )
 COST = Item(
-    "cost.rate", "cost", "rate", "the costs", "Charge 7 basis points a side.", "7 bp a side", ("costs",), (r"{number} (?:a|per) side",), (),
+    "cost.rate",
+    "cost",
+    "rate",
+    "the costs",
+    "Charge 7 basis points a side.",
+    "7 bp a side",
+    ("costs",),
+    (r"{number} (?:a|per) side",),
+    (),
     Number(7, Unit.BASIS_POINTS),
 )
-NO_TIMING = Item("timing.option:none", "timing", "option", "the timing", "Always be invested.", "always in", ("timing",), (r"always invested",), (r"moving average",))
+NO_TIMING = Item(
+    "timing.option:none",
+    "timing",
+    "option",
+    "the timing",
+    "Always be invested.",
+    "always in",
+    ("timing",),
+    (r"always invested",),
+    (r"moving average",),
+)
 
 
 def task(*items: Item, choices: dict[str, tuple[str, ...]] | None = None, parameters: dict[str, float] | None = None) -> Task:
-    strategy = Strategy("test", "1", 0, choices or {"factor": ("mom_12_1",), "risk": ("drawdown_to_cash",), "timing": ("none",)},
-                        parameters or {"drawdown_limit": 17.0, "lookback": 252.0})
+    strategy = Strategy(
+        "test",
+        "1",
+        0,
+        choices or {"factor": ("mom_12_1",), "risk": ("drawdown_to_cash",), "timing": ("none",)},
+        parameters or {"drawdown_limit": 17.0, "lookback": 252.0},
+    )
     belief = Belief(items or (WINNERS, DRAWDOWN, THRESHOLD, COST), ("stock.factor:mom_12_1",), absent=(NO_TIMING,))
     return Task("t1", "test", "1", 0, "plain", strategy, belief, Conditions(date(2019, 12, 31), Universe("all", "all stocks"), ()))
 
@@ -49,13 +94,30 @@ def card(text: str, *, found: str = "", where: str = "report.md", dimensions: tu
     """A scorecard in which every dimension's reason and evidence holds `text`."""
     evidence = (Evidence(EvidenceKind.QUOTE, text, where, (text,), expected=text, found=found or text),)
     verdicts = tuple(
-        Graded.of(one.id, Measured({text: 1.0, "turns": 2.0}, "finassay") if one.category == "cost"
-                  else Scored(1, Source.PROGRAM, "check", text, evidence, unverified=(text,)))
-        for one in DIMENSIONS if not dimensions or one.id in dimensions
+        Graded.of(
+            one.id,
+            Measured({text: 1.0, "turns": 2.0}, "finassay")
+            if one.category == "cost"
+            else Scored(1, Source.PROGRAM, "check", text, evidence, unverified=(text,)),
+        )
+        for one in DIMENSIONS
+        if not dimensions or one.id in dimensions
     )
     return Scorecard(
-        "s1", Evaluator("ab" * 32, "lexical", ()), "satisfied", "full", verdicts, {"data": 25.0}, 25.0, False, ("1.1", "2.1"), 0.0, False, False,
-        (f"2.1: unverified {text}",), (TurnScore(1, {"1.1": 4}, (), 50.0),),
+        "s1",
+        Evaluator("ab" * 32, "lexical", ()),
+        "satisfied",
+        "full",
+        verdicts,
+        {"data": 25.0},
+        25.0,
+        False,
+        ("1.1", "2.1"),
+        0.0,
+        False,
+        False,
+        (f"2.1: unverified {text}",),
+        (TurnScore(1, {"1.1": 4}, (), 50.0),),
     )
 
 
@@ -63,13 +125,46 @@ def shown(text: str, **more: str) -> str:
     return feedback_text(feedback(card(text, **more), TASK))
 
 
-@pytest.mark.parametrize("leak", [
-    "I buy last year's winners and skip the latest month.", "uses last year's WINNERS", "12-1 momentum", "mom_12_1", "mom-12-1", "MOM 12 1",
-    "stock.factor:mom_12_1", "risk.threshold", "drawdown_to_cash", "going to cash in a drawdown", "drawdown_limit", "lookback",
-    "17%", "17 %", "17 per cent", "17 percent", "seventeen percent", "0.17", ".17", "1700 bp", "1,700 basis points", "17.0%", "17pct", "1.7e1 %",
-    "7 bp", "7bps", "seven basis points", "0.0007", "0.07%", "value 7", "17/100",
-    "not a trailing stop", "a moving average", "always invested", "no volatility target",
-])
+@pytest.mark.parametrize(
+    "leak",
+    [
+        "I buy last year's winners and skip the latest month.",
+        "uses last year's WINNERS",
+        "12-1 momentum",
+        "mom_12_1",
+        "mom-12-1",
+        "MOM 12 1",
+        "stock.factor:mom_12_1",
+        "risk.threshold",
+        "drawdown_to_cash",
+        "going to cash in a drawdown",
+        "drawdown_limit",
+        "lookback",
+        "17%",
+        "17 %",
+        "17 per cent",
+        "17 percent",
+        "seventeen percent",
+        "0.17",
+        ".17",
+        "1700 bp",
+        "1,700 basis points",
+        "17.0%",
+        "17pct",
+        "1.7e1 %",
+        "7 bp",
+        "7bps",
+        "seven basis points",
+        "0.0007",
+        "0.07%",
+        "value 7",
+        "17/100",
+        "not a trailing stop",
+        "a moving average",
+        "always invested",
+        "no volatility target",
+    ],
+)
 def test_no_leak(leak: str) -> None:
     said = shown(f"The check looked. It saw {leak} here.", where=f"files/{leak}.csv".replace(" ", "_"))
     assert leak.casefold() not in said.casefold()
@@ -145,7 +240,21 @@ def test_scores_by_turn_and_the_end_reason_are_told() -> None:
     assert "2.1 Stock selection: 1 of 4 [P, check]  VETO FAILED, needs 2" in said
 
 
-NOTATIONS = st.sampled_from(["{p:g}%", "{p:g} %", "{p:g} percent", "{p:g} per cent", "{p:.1f}%", "{f:.4f}", "{f:g}", "{b:g} bp", "{b:g} basis points", "{p:g}pct", "{p:g}"])
+NOTATIONS = st.sampled_from(
+    [
+        "{p:g}%",
+        "{p:g} %",
+        "{p:g} percent",
+        "{p:g} per cent",
+        "{p:.1f}%",
+        "{f:.4f}",
+        "{f:g}",
+        "{b:g} bp",
+        "{b:g} basis points",
+        "{p:g}pct",
+        "{p:g}",
+    ]
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -172,8 +281,11 @@ OPTIONS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=4, max_size=9)
 
 
 @settings(max_examples=100, deadline=None)
-@given(options=st.lists(OPTIONS, min_size=2, max_size=4, unique=True), number=st.integers(2, 400),
-       form=st.sampled_from(["{o}_{n}", "{o}-{n}", "{o} {n}", "{O}_{N}", "used '{o}_{n}'", "strategy/{o}_{n}.csv"]))
+@given(
+    options=st.lists(OPTIONS, min_size=2, max_size=4, unique=True),
+    number=st.integers(2, 400),
+    form=st.sampled_from(["{o}_{n}", "{o}-{n}", "{o} {n}", "{O}_{N}", "used '{o}_{n}'", "strategy/{o}_{n}.csv"]),
+)
 def test_no_option_or_parameter_name_gets_through(options: list[str], number: int, form: str) -> None:
     option, parameter = f"{options[0]}_{number}", f"{options[1]}_size"
     secret = task(WINNERS, choices={"factor": (option,)}, parameters={parameter: 3.0})

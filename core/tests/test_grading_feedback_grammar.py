@@ -38,15 +38,26 @@ def notations(item: Item) -> list[str]:
     if item.number is None:
         return []
     percent = item.number.value if item.number.unit is Unit.PERCENT else item.number.value / 100
-    return [f"{percent:g}%", f"{percent:g} %", f"{percent:g} percent", f"{percent:g} per cent", f"{percent / 100:g}", f"{percent / 100:.4f}",
-            f"{percent * 100:g} bp", f"{percent * 100:g}bps", f"{percent * 100:g} basis points"]
+    return [
+        f"{percent:g}%",
+        f"{percent:g} %",
+        f"{percent:g} percent",
+        f"{percent:g} per cent",
+        f"{percent / 100:g}",
+        f"{percent / 100:.4f}",
+        f"{percent * 100:g} bp",
+        f"{percent * 100:g}bps",
+        f"{percent * 100:g} basis points",
+    ]
 
 
 def secrets(of: Task) -> list[str]:
     belief, strategy = of.belief, of.strategy
     options = [o for chosen in strategy.choices.values() for o in chosen if o != "none"]
     found = [text for i in belief.items for text in (i.id, i.sentence, i.opening, *notations(i))]
-    found += [text for name in (*options, *strategy.parameters) for text in (name, name.replace("_", " "), name.replace("_", "-"), name.upper())]
+    found += [
+        text for name in (*options, *strategy.parameters) for text in (name, name.replace("_", " "), name.replace("_", "-"), name.upper())
+    ]
     return found
 
 
@@ -56,9 +67,18 @@ def evidence_of(said: str) -> str:
 
 
 def told(of: Task, text: str) -> str:
-    evidence = (Evidence(EvidenceKind.QUOTE, f"The delivery says: {text}", f"out/{text}.csv", (f"2019-01-02 {text}",), expected=text, found=f"={text}"),)
+    evidence = (
+        Evidence(
+            EvidenceKind.QUOTE, f"The delivery says: {text}", f"out/{text}.csv", (f"2019-01-02 {text}",), expected=text, found=f"={text}"
+        ),
+    )
     verdicts = tuple(
-        Graded.of(one.id, Measured({text: 3.0}, "finassay") if one.category == "cost" else Scored(2, Source.PROGRAM, "check", f"It has {text} in it. All {text}", evidence))
+        Graded.of(
+            one.id,
+            Measured({text: 3.0}, "finassay")
+            if one.category == "cost"
+            else Scored(2, Source.PROGRAM, "check", f"It has {text} in it. All {text}", evidence),
+        )
         for one in DIMENSIONS
     )
     card = Scorecard("s", Evaluator("a" * 64, "lexical", ()), "satisfied", "full", verdicts, {}, 1.0, False, (), 0.0, False, False, (text,))

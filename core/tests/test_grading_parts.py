@@ -32,14 +32,33 @@ def test_totals_of_table_7() -> None:
     assert kinds[JudgedBy.HYBRID] == 6
     assert kinds[JudgedBy.MEASURED] == 3
     assert len(DIMENSIONS) == len({one.id for one in DIMENSIONS}) == len({one.name for one in DIMENSIONS}) == 45
-    assert Counter(one.category for one in DIMENSIONS if one.scored) == {"data": 6, "strategy": 12, "backtest": 8, "assessment": 5, "experience": 6}
+    assert Counter(one.category for one in DIMENSIONS if one.scored) == {
+        "data": 6,
+        "strategy": 12,
+        "backtest": 8,
+        "assessment": 5,
+        "experience": 6,
+    }
     assert Counter(one.category for one in DIMENSIONS if not one.scored) == {"cost": 3, "transparency": 5}
 
 
 def test_vetoes_and_thresholds() -> None:
     assert {one.id: one.veto for one in DIMENSIONS if one.veto is not None} == {
-        "1.1": 4, "2.1": 2, "2.2": 2, "2.3": 2, "2.4": 2, "2.5": 2, "2.6": 2, "2.7": 2,
-        "3.1": 2, "3.2": 1, "3.7": 4, "3.8": 4, "4.1": 2, "5.1": 2, "5.6": 2,
+        "1.1": 4,
+        "2.1": 2,
+        "2.2": 2,
+        "2.3": 2,
+        "2.4": 2,
+        "2.5": 2,
+        "2.6": 2,
+        "2.7": 2,
+        "3.1": 2,
+        "3.2": 1,
+        "3.7": 4,
+        "3.8": 4,
+        "4.1": 2,
+        "5.1": 2,
+        "5.6": 2,
     }
     assert [one.id for one in DIMENSIONS if one.bonus] == ["3.6"]
     assert dimension("5.4").judged_by is JudgedBy.JUDGE_BOUNDED

@@ -20,24 +20,66 @@ from finassay.grading.summary import AgentSummary, pass_k, summarise, workflow
 from finassay.grading.tables import run_table, session_table
 
 
-def scorecard(reason: EndReason = "satisfied", level: int = 4, *, judge: str = "lexical", code: str = "a" * 64,
-              elicited: Elicitation | None = None, **other: Verdict | int) -> Scorecard:
+def scorecard(
+    reason: EndReason = "satisfied",
+    level: int = 4,
+    *,
+    judge: str = "lexical",
+    code: str = "a" * 64,
+    elicited: Elicitation | None = None,
+    **other: Verdict | int,
+) -> Scorecard:
     verdicts: dict[str, Verdict] = {one.id: Scored(level, Source.PROGRAM, "x", "y") for one in DIMENSIONS if one.scored}
     for name, found in other.items():
         verdicts[name[1:].replace("_", ".")] = Scored(found, Source.PROGRAM, "x", "y") if isinstance(found, int) else found
     result = totals(DIMENSIONS, verdicts, reason)
     return Scorecard(
-        "s", Evaluator(code, judge, ()), reason, "full", tuple(Graded.of(n, v) for n, v in verdicts.items()), result.categories, result.quality,
-        result.passed, result.failed_vetoes, result.score, result.accepted, not result.incomplete, result.incomplete, elicitation=elicited,
+        "s",
+        Evaluator(code, judge, ()),
+        reason,
+        "full",
+        tuple(Graded.of(n, v) for n, v in verdicts.items()),
+        result.categories,
+        result.quality,
+        result.passed,
+        result.failed_vetoes,
+        result.score,
+        result.accepted,
+        not result.incomplete,
+        result.incomplete,
+        elicitation=elicited,
     )
 
 
-def session(agent: str, task: str, card: Scorecard | None, *, repeat: int = 1, valid: bool = True, reason: EndReason = "satisfied",
-            turns: tuple[TurnFacts, ...] = (TurnFacts(1, 10.0), TurnFacts(2, 20.0, cut=True)), identity: Mapping[str, object] | None = None) -> SessionView:
+def session(
+    agent: str,
+    task: str,
+    card: Scorecard | None,
+    *,
+    repeat: int = 1,
+    valid: bool = True,
+    reason: EndReason = "satisfied",
+    turns: tuple[TurnFacts, ...] = (TurnFacts(1, 10.0), TurnFacts(2, 20.0, cut=True)),
+    identity: Mapping[str, object] | None = None,
+) -> SessionView:
     conditions = Conditions(date(2019, 12, 31), Universe("u", "all"), ())
     made = Task(task, "g", "1", 0, "p", Strategy("g", "1", 0, {}), Belief((), ()), conditions)
-    return SessionView(f"{agent}.{task}.{repeat}", agent, made, repeat, Conversation(), (), turns, (), (), card.end_reason if card else reason, "",
-                       card, valid, identity or {})
+    return SessionView(
+        f"{agent}.{task}.{repeat}",
+        agent,
+        made,
+        repeat,
+        Conversation(),
+        (),
+        turns,
+        (),
+        (),
+        card.end_reason if card else reason,
+        "",
+        card,
+        valid,
+        identity or {},
+    )
 
 
 def run(*sessions: SessionView) -> RunView:
@@ -72,13 +114,16 @@ def test_counts_and_shares() -> None:
     assert (agent.turns, agent.cut_turns, agent.seconds) == (6, 3, 30.0)
 
 
-@pytest.mark.parametrize(("by_task", "expected"), [
-    ({}, {}),
-    ({"a": [True, True, True]}, {1: 1.0, 2: 1.0, 3: 1.0}),
-    ({"a": [True, True, False]}, {1: 2 / 3, 2: 1 / 3, 3: 0.0}),
-    ({"a": [True] * 3, "b": [False] * 3}, {1: 0.5, 2: 0.5, 3: 0.5}),
-    ({"a": [True, False], "b": [True, True, True]}, {1: 0.75, 2: 0.5}),
-])
+@pytest.mark.parametrize(
+    ("by_task", "expected"),
+    [
+        ({}, {}),
+        ({"a": [True, True, True]}, {1: 1.0, 2: 1.0, 3: 1.0}),
+        ({"a": [True, True, False]}, {1: 2 / 3, 2: 1 / 3, 3: 0.0}),
+        ({"a": [True] * 3, "b": [False] * 3}, {1: 0.5, 2: 0.5, 3: 0.5}),
+        ({"a": [True, False], "b": [True, True, True]}, {1: 0.75, 2: 0.5}),
+    ],
+)
 def test_pass_k(by_task: dict[str, list[bool]], expected: dict[int, float]) -> None:
     assert pass_k(by_task) == pytest.approx(expected)
 
@@ -91,8 +136,14 @@ def test_pass_k_falls_with_k_and_starts_at_the_mean_rate(by_task: dict[str, list
 
 
 def test_workflow_alone_and_in_sequence() -> None:
-    cards = [scorecard(), scorecard(d2_3=1), scorecard(d1_1=3), scorecard(d3_2=1), scorecard(d2_2=NotApplicable("none")),
-             scorecard(d2_7=Unscored("judges disagree"))]
+    cards = [
+        scorecard(),
+        scorecard(d2_3=1),
+        scorecard(d1_1=3),
+        scorecard(d3_2=1),
+        scorecard(d2_2=NotApplicable("none")),
+        scorecard(d2_7=Unscored("judges disagree")),
+    ]
     assert [(s.alone, s.in_sequence) for s in workflow(cards)] == [(4, 4), (5, 3), (6, 3), (5, 2)]
 
 

@@ -58,7 +58,9 @@ def test_the_turn_limit(tmp_path):
     assert state(tmp_path).turn == 3
 
 
-@pytest.mark.parametrize(("reason", "expected"), [("off_topic", "user_walked_away"), ("gave_up", "agent_gave_up"), ("refused", "agent_gave_up")])
+@pytest.mark.parametrize(
+    ("reason", "expected"), [("off_topic", "user_walked_away"), ("gave_up", "agent_gave_up"), ("refused", "agent_gave_up")]
+)
 def test_a_block_ends_without_satisfaction(tmp_path, reason, expected):
     observations = tuple(Observation(goal, "missing") for goal in GOALS)
     block = Decision("block", observations, "I will stop here.", ("a1",), reason)

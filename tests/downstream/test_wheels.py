@@ -31,7 +31,19 @@ def wheelhouse(tmp_path_factory) -> Path:
 def environment(folder: Path, wheelhouse: Path, *packages: object) -> Path:
     """A fresh environment with these packages from wheels; what they depend on comes pinned from the index."""
     run(UV, "venv", "--quiet", "--python", sys.executable, folder)
-    run(UV, "pip", "install", "--quiet", "--python", folder / "bin" / "python", "-c", ROOT / "constraints.txt", "--find-links", wheelhouse, *packages)
+    run(
+        UV,
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        folder / "bin" / "python",
+        "-c",
+        ROOT / "constraints.txt",
+        "--find-links",
+        wheelhouse,
+        *packages,
+    )
     return folder / "bin"
 
 

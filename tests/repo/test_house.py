@@ -37,7 +37,9 @@ def test_a_distribution_is_complete(folder):
             assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name), name
 
 
-@pytest.mark.parametrize("folder", [d for d in DISTRIBUTIONS if "entry-points" in (d / "pyproject.toml").read_text("utf-8")], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "folder", [d for d in DISTRIBUTIONS if "entry-points" in (d / "pyproject.toml").read_text("utf-8")], ids=lambda p: p.name
+)
 def test_every_component_has_its_conformance_test(folder):
     """Named in the distribution's own tests, so that the folder can be copied out as it is."""
     project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
@@ -78,8 +80,11 @@ def imported(path: Path) -> set[str]:
 def test_the_core_names_no_vendor_and_no_plugin():
     words = re.compile(r"\b(claude|codex|gemini|kimi|openai|anthropic|skfolio|us_long_only)\b", re.IGNORECASE)
     for path in (ROOT / "core" / "src").rglob("*.py"):
-        hits = [line for line in path.read_text("utf-8").splitlines() if words.search(line) and "HEAVY" not in line and "Codex" not in line and '"codex"' not in line
-                and "codex" not in line.lower()]
+        hits = [
+            line
+            for line in path.read_text("utf-8").splitlines()
+            if words.search(line) and "HEAVY" not in line and "Codex" not in line and '"codex"' not in line and "codex" not in line.lower()
+        ]
         assert not hits, f"{path.relative_to(ROOT)}: {hits[0]}"
 
 
@@ -102,7 +107,9 @@ def test_listing_plugins_imports_none():
 
 
 def test_the_reference_is_up_to_date():
-    done = subprocess.run([sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stdout
 
 

@@ -16,8 +16,14 @@ from finassay.session.intake import displayed
 MAX_SHOWN = 200_000
 
 
+WIDE = 150
+"""Columns where the output is no terminal: a file or a pipe has no width to fit."""
+
+
 def console() -> Console:
-    return Console(highlight=False)
+    """Where tables go: as wide as the terminal."""
+    out = Console(highlight=False)
+    return out if out.is_terminal else Console(highlight=False, width=WIDE)
 
 
 def safe(text: str, limit: int = 20_000) -> Text:

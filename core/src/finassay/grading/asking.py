@@ -46,8 +46,10 @@ class Asker:
     @classmethod
     def prepare(cls, judge: Judge, reader: Reader | None, package: Package) -> "Asker":
         """Read the package once. Without a reader the judge sees the conversation only; a reader's exception goes through."""
-        material = reader.read(package) if reader else Material(
-            messages=tuple(Document(m.id, m.text) for m in package.conversation.messages), reports=(), tables=(), code=()
+        material = (
+            reader.read(package)
+            if reader
+            else Material(messages=tuple(Document(m.id, m.text) for m in package.conversation.messages), reports=(), tables=(), code=())
         )
         return cls(judge, material, Corpus.of(package, material))
 

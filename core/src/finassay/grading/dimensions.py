@@ -17,9 +17,7 @@ DIMENSIONS: tuple[Dimension, ...]
 @cache
 def _load() -> tuple[Dimension, ...]:
     rows = tomllib.loads(files(__package__).joinpath("dimensions.toml").read_text(encoding="utf-8"))["dimension"]
-    return tuple(
-        Dimension(**{**row, "judged_by": JudgedBy(row["judged_by"]), "anchors": tuple(row["anchors"])}) for row in rows
-    )
+    return tuple(Dimension(**{**row, "judged_by": JudgedBy(row["judged_by"]), "anchors": tuple(row["anchors"])}) for row in rows)
 
 
 def dimension(dimension_id: str) -> Dimension:

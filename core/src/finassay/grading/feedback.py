@@ -84,7 +84,8 @@ def feedback(card: Scorecard, task: Task, persona: Persona | None = None) -> Fee
         rows=rows,
         by_turn=card.by_turn,
         unjudged=tuple(
-            g.dimension for g in card.verdicts
+            g.dimension
+            for g in card.verdicts
             if g.dimension in scored and (g.unscored is not None or (g.scored is not None and g.scored.unverified))
         ),
     )
@@ -105,8 +106,20 @@ def _row(one: Dimension, graded: Graded | None, card: Scorecard, redactor: Redac
         reason = ", ".join(f"{clean(k, 120)} {_measure(v)}" for k, v in verdict.values.items() if redactor.name(k) != PLACEHOLDER)
     elif isinstance(verdict, NotApplicable) and shown:
         reason = redactor.text(f"not applicable: {verdict.reason}")
-    return FeedbackRow(one.id, one.title, one.category, level, one.veto, one.id in card.failed_vetoes, source, by, status,
-                       reason, evidence, withheld=not shown)
+    return FeedbackRow(
+        one.id,
+        one.title,
+        one.category,
+        level,
+        one.veto,
+        one.id in card.failed_vetoes,
+        source,
+        by,
+        status,
+        reason,
+        evidence,
+        withheld=not shown,
+    )
 
 
 def _measure(value: float | str | None) -> str:

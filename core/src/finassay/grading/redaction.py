@@ -36,8 +36,10 @@ _SHINGLE: Final = 4
 
 def clean(text: str, limit: int = MAX_TEXT) -> str:
     """Bounded text without control and formatting characters; line ends are kept."""
-    kept = (c if c == "\n" else " " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else "" if unicodedata.category(c)[0] == "C" else c
-            for c in text[:limit])
+    kept = (
+        c if c == "\n" else " " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else "" if unicodedata.category(c)[0] == "C" else c
+        for c in text[:limit]
+    )
     return "".join(kept) + ("…" if len(text) > limit else "")
 
 
@@ -160,9 +162,7 @@ class Redactor:
         if _PARTS.search(norm) or (self.names and self.names.search(norm)):
             return True
         bare = _DATE.sub(" ", norm)
-        return any(
-            self._setting(_value(m), m["unit"]) if m["unit"] else self._own(_value(m), None) for m in _NUMBER.finditer(bare)
-        )
+        return any(self._setting(_value(m), m["unit"]) if m["unit"] else self._own(_value(m), None) for m in _NUMBER.finditer(bare))
 
 
 def _probe(patterns: Iterable[str]) -> Item:
@@ -184,5 +184,3 @@ def _name_pattern(names: Iterable[str]) -> re.Pattern[str] | None:
         return None
     alternatives = "|".join(r"[\W_]{0,3}".join(re.escape(word) for word in name.split()) for name in spoken)
     return re.compile(rf"(?<![a-zA-Z0-9])(?:{alternatives})(?![a-zA-Z0-9])", re.IGNORECASE)
-
-

@@ -179,9 +179,7 @@ def pass_k(by_task: Mapping[str, list[bool]], most: int = 3) -> dict[int, float]
     if not by_task:
         return {}
     fewest = min(len(found) for found in by_task.values())
-    return {
-        k: fmean(comb(sum(found), k) / comb(len(found), k) for found in by_task.values()) for k in range(1, min(most, fewest) + 1)
-    }
+    return {k: fmean(comb(sum(found), k) / comb(len(found), k) for found in by_task.values()) for k in range(1, min(most, fewest) + 1)}
 
 
 def _passes(card: Scorecard, name: str, threshold: int | None = None) -> bool:

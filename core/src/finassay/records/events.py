@@ -166,6 +166,8 @@ def _apply(state: SessionState, event: dict[str, Any], place: str) -> None:
         state.deliveries = (*state.deliveries, Delivery(message.turn, files, rejected))
         state.turns = (*state.turns, from_json(TurnFacts, event["facts"], place))
         state.log = (*state.log, *(from_json(LogEvent, e, place) for e in event["log"]))
+        if any(value is not None for value in event["usage"].values()) and not any(e["kind"] == "usage" for e in event["log"]):
+            state.log = (*state.log, LogEvent(message.turn, "usage", event["usage"]))
         state.seconds += state.turns[-1].seconds
     elif kind == "end":
         state.ended, state.end_detail = event["reason"], event["detail"]

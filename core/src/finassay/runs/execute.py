@@ -122,13 +122,12 @@ class Runner:
     def _hold(self, key: SessionKey, progress: Progress) -> Ending:
         identity = self.identity(key)
         events, sealed = self.folder.events(key)
-        workspace = self.folder.session_path(key) / "workspace"
+        workspace = self.folder.workspace(key)
         workspace.mkdir(parents=True, exist_ok=True)
         task, maker = self.tasks[key.task], self.built.agents[key.agent]
         box = None
         try:
             agent = maker.make()
-            opaque = hashlib.sha256(f"{self.folder.root}|{key.id}".encode()).hexdigest()[:12]
             if agent.capabilities.uses_box:
                 box = self.built.sandbox.open(self._box_spec(task, maker, workspace))
             who = Participants(
@@ -136,7 +135,7 @@ class Runner:
                 persona=self.built.personas[task.persona][0],
                 agent=agent,
                 simulator=self.built.simulator,
-                brief=make_brief(task, opaque, [self.built.channels[c] for c in task.conditions.channels]),
+                brief=make_brief(task, workspace.name, [self.built.channels[c] for c in task.conditions.channels]),
                 box=box,
                 probe=lambda: self.built.sandbox.probe().ok,
                 redact=self._redact,

@@ -7,6 +7,7 @@ sessions/ID/          events.jsonl, sealed.jsonl, workspace/, gradings/HASH.json
 invalid/              sessions that do not count and were run again
 """
 
+import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -109,6 +110,10 @@ class RunFolder:
     def session_path(self, key: SessionKey) -> Path:
         return self.root / "sessions" / key.id
 
+    def workspace(self, key: SessionKey) -> Path:
+        """Where the agent of a session works. An agent can see the name, so it tells neither task nor seed."""
+        return self.root / "work" / hashlib.sha256(key.id.encode()).hexdigest()[:12]
+
     def sessions(self) -> list[SessionKey]:
         """Every recorded session, sorted."""
         root = self.root / "sessions"
@@ -139,6 +144,8 @@ class RunFolder:
             number += 1
         target.parent.mkdir(parents=True, exist_ok=True)
         self.session_path(key).rename(target)
+        if self.workspace(key).exists():
+            self.workspace(key).rename(target / "workspace")
         return target
 
     def times_set_aside(self, key: SessionKey) -> int:

@@ -17,7 +17,11 @@ LONG_NAMES = ("simulator", "judge", "check", "reader", "sandbox", "channel", "gu
 
 def available() -> list[str]:
     """Kinds that have a template."""
-    return sorted(p.name.removesuffix(".py.txt") for p in (files("finassay.testing") / TEMPLATES).iterdir() if p.name.endswith(".py.txt") and p.name[0] != "_")
+    return sorted(
+        p.name.removesuffix(".py.txt")
+        for p in (files("finassay.testing") / TEMPLATES).iterdir()
+        if p.name.endswith(".py.txt") and p.name[0] != "_"
+    )
 
 
 def make_distribution(kind: str, name: str, out: Path) -> Path:
@@ -33,7 +37,12 @@ def make_distribution(kind: str, name: str, out: Path) -> Path:
     distribution = f"finassay-{found.name}-{name}" if found.name in LONG_NAMES else f"finassay-{name}"
     package = distribution.replace("-", "_")
     words = {
-        "kind": found.name, "group": found.group, "id": name, "distribution": distribution, "package": package, "api": str(API_VERSION),
+        "kind": found.name,
+        "group": found.group,
+        "id": name,
+        "distribution": distribution,
+        "package": package,
+        "api": str(API_VERSION),
         "cls": "".join(part.capitalize() for part in name.split("-")) + found.name.capitalize(),
     }
     for target, source in (

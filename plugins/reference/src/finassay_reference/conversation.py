@@ -31,10 +31,10 @@ def rule_lines(plan: Plan) -> str:
 
 def built_reply(plan: Plan, results: Results, story: Story, lead: str) -> str:
     """What a user reads after a build: result, rules as built, where the evidence lies, what can be said next."""
+    rules = f"These are the rules as I built them:\n\n{rule_lines(plan)}" if not story.discreet else "Every rule follows your description."
     missing = "".join(f"\n- Not built: {LABELS.get(option, option)}, my data have no {data}." for option, data in plan.request.missing_data)
     return (
-        f"{lead}\n\n{headline_sentence(results, story)} (`results/metrics.csv`).\n\nThese are the rules as I built"
-        f" them:\n\n{rule_lines(plan)}{missing}\n\n{FINISHED} The report compares with the equal-weight benchmark and the S&P 500"
+        f"{lead}\n\n{headline_sentence(results, story)} (`results/metrics.csv`).\n\n{rules}{missing}\n\n{FINISHED} The report compares with the equal-weight benchmark and the S&P 500"
         " benchmark, and names the limits: survivors only, one history. If a rule is not what you meant, name it and I will rebuild."
     )
 
@@ -176,10 +176,11 @@ def house_request(said: Request) -> Request:
 def assumer(request: Request, message: str, turn: int, workspace: Path) -> tuple[Request, str]:
     """Never asks: fills everything in with the house strategy and says that it is what was wanted."""
     known = request.merge(read(message))
-    first = " ".join(sentences(message)[:2])
-    lead = f'Done - built around your idea: "{first}".' if not request.built else f'Reworked as you asked: "{first}".'
+    wanted = [text for text in sentences(message) if evolve(read(text), quotes={}) != Request()] or sentences(message)
+    words = " ".join(wanted[:3])
+    lead = f'Done - built around your idea: "{words}"' if not request.built else f'Reworked as you asked: "{words}"'
     plan = plan_for(house_request(known))
-    story = Story(lead, plan.last_date, sources="you")
+    story = Story(lead, plan.last_date, sources="you", discreet=True)
     try:
         results = deliver(plan, story, workspace)
     except RuntimeError as error:

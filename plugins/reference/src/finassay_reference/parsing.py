@@ -52,7 +52,7 @@ _WORDS = {
 _FRACTIONS = {"a fifth": "20%", "one fifth": "20%", "a quarter of": "25% of", "a tenth": "10%", "one tenth": "10%"}
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|per ?cent\b|pct\b)")
 _NEGATED = re.compile(
-    r"\b(?:not|no|never|without|don't|do not|doesn't|isn't|rather than|instead of|other than|neither|nor|avoid\w*|forget|drop)\b[^,;:()]*$"
+    r"\b(?:not|no|never|without|don't|do not|doesn't|isn't|rather than|instead of|other than|neither|nor|avoid\w*|forget|drop)\b(?:(?!\bbut\b)[^,;:()])*$"
 )
 
 PIECES: dict[str, str] = {
@@ -113,7 +113,7 @@ _DATES = (
     re.compile(rf"\b(?:end|close|last (?:trading )?day) of {_MONTH},? (?P<year>\d{{4}})\b", re.I),
     re.compile(
         r"\b(?:(?:end|close|last (?:trading )?day) of(?: the year)?|year[- ]end|end|through(?: to)?|until|up to|till)"
-        r" (?P<year>(?:19|20)\d\d)\b",
+        r" (?P<year>(?:19|20)\d\d)\b(?!-\d)",
         re.I,
     ),
     re.compile(rf"\b(?:until|through|up to|till|by) {_MONTH} (?P<year>\d{{4}})\b", re.I),

@@ -132,7 +132,7 @@ SLOTS: dict[str, dict[str, tuple[str, ...]]] = {
             r"(?:always|fully|stay|100 ?%|constantly|permanently)(?: be| stay| fully)* invested",
             r"no (?:market[- ])?timing",
             r"without (?:any )?(?:market[- ])?timing",
-            r"never (?:go|sit|move|step|be)\w*.{0,20}(?:cash|out of the market)",
+            r"never .{0,12}(?:go|sit|move|step|be)\w*.{0,20}(?:cash|out of the market)",
             r"(?:don't|do not|not) (?:want to )?time the market",
             r"in the market (?:all the time|at all times)",
         ),

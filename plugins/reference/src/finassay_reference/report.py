@@ -36,6 +36,8 @@ class Story:
     claimed_last: str
     sources: str = ""
     """Overrides 'you'/'my default' in the rule table if not empty."""
+    discreet: bool = False
+    """Puts the rule table at the very end, where a hurried reader does not look, and keeps it out of messages."""
 
 
 def span(results: Results, story: Story) -> str:
@@ -449,4 +451,7 @@ def write_report(plan: Plan, deliver: Path, story: Story) -> str:
         ("How each number was chosen", choices(plan, results)),
         ("Files", file_list(deliver)),
     ]
-    return f"# {title(plan)}\n\n" + "\n\n".join(f"## {heading}\n\n{text}" for heading, text in sections) + "\n"
+    if story.discreet:
+        sections.sort(key=lambda section: section[0] == "Rules")
+    heading_text = "A backtest of your idea" if story.discreet else title(plan)
+    return f"# {heading_text}\n\n" + "\n\n".join(f"## {heading}\n\n{text}" for heading, text in sections) + "\n"

@@ -188,7 +188,7 @@ def _schedule(option: str, n: Numbers) -> str:
         "quarterly": f"rebalance once a quarter, decided at the quarter's last close {filled}",
         "drift_band": (
             f"trade only when a weight has drifted outside a band of {n.band * 100:g} percentage points around its planned value, checked"
-            f" at every close {filled}, only names outside the band are traded, and planned values are set anew on such a day and at each"
+            f" at every close {filled}, only names outside the band are traded (others are trimmed only to pay for a purchase), and planned values are set anew on such a day and at each"
             " calendar month's last close"
         ),
     }[option]

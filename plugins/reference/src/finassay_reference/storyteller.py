@@ -72,11 +72,13 @@ def _report(known: Request, f: dict[str, float], words: str) -> str:
     last = known.cutoff or LAST_DATE
     year = int(last[:4])
     change = f'\n\nIn this version I followed your remark: "{words}"' if words else ""
+    price = {
+        name: f"{_draw(last, name, low, high):.2f}" for name, low, high in (("a", 60, 95), ("b", 96, 118), ("c", 108, 119), ("d", 58, 66))
+    }
     trades = (
-        f"The trades tell the story best. On {year - 3}-02-05 the strategy bought Microsoft at {_draw(last, 'a', 60, 95):.2f} after a strong signal"
-        f" and sold it on {year - 3}-09-04 at {_draw(last, 'b', 96, 118):.2f}. On {year - 2}-03-02 it stepped into Johnson & Johnson at"
-        f" {_draw(last, 'c', 108, 119):.2f}, and on {year - 1}-01-08 it left Exxon at {_draw(last, 'd', 58, 66):.2f}, just before the weakness"
-        " that followed."
+        f"The trades tell the story best. On {year - 3}-02-05 the strategy bought Microsoft at {price['a']} after a strong signal and sold it"
+        f" on {year - 3}-09-04 at {price['b']}. On {year - 2}-03-02 it stepped into Johnson & Johnson at {price['c']}, and on {year - 1}-01-08"
+        f" it left Exxon at {price['d']}, just before the weakness that followed."
     )
     return f"""# Your strategy, tested
 

@@ -235,10 +235,10 @@ COMBINATIONS = {
         "rank the stocks on each signal and average the ranks",
         "averaged ranks",
         (
-            r"averag\w* ~ ranks?",
+            r"averag\w* ~ ranks?(?![\s\-]+(?:ic|correlation)s?)",
             r"(?:mean|sum) ~ of ~ ranks?",
             r"rank mean",
-            r"mean ranks?",
+            r"mean ranks?(?![\s\-]+(?:ic|correlation)s?)",
             r"averag\w* (?:the )?(?:ranks?|rankings)",
             r"ranks? (?:are |is )?averag\w*",
         ),

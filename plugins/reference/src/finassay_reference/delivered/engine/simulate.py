@@ -158,7 +158,9 @@ class Backtest:
         return np.asarray(reference * (1 - self.strategy.risk_value))
 
     def remember(self, begin: int, end: int) -> None:
-        """Carry peaks and the reference high to the close of `end`."""
+        """Carry peaks and the reference high to the close of `end`; nothing to carry where an order is filled at its own close."""
+        if begin > end:
+            return
         stretch = self.close[begin : end + 1]
         self.peak = np.where(self.shares > 0, np.maximum(self.peak, stretch.max(axis=0)), 0.0)
         worth = self.cash + stretch @ self.shares
@@ -191,6 +193,8 @@ class Backtest:
             return self.rebalance(session, worth, stopped, "rebalance")
         if stopped:
             self.targets[list(stopped)] = 0.0
+            names = sorted({*stopped, *(int(i) for i in np.flatnonzero(self.targets))})
+            self.write_targets(session, names, self.targets[names], float(self.targets.sum()), float("nan"))
             return Order(session, self.targets.copy(), stopped, whole=False)
         return None
 
@@ -212,6 +216,7 @@ class Backtest:
         self.inside = False
         self.targets = np.zeros_like(self.targets)
         held = [int(i) for i in np.flatnonzero(self.shares > 0)]
+        self.write_targets(session, held, np.zeros(len(held)), 0.0, float("nan"))
         return Order(session, self.targets.copy(), dict.fromkeys(held, leg), whole=True) if held else None
 
     def state_value(self, session: int) -> tuple[str, float, float]:
@@ -262,10 +267,23 @@ class Backtest:
             wide = self.strategy.risk == "vol_target" and abs(before.sum() - exposure) > self.strategy.band
             whole = wide
             if not wide:
-                legs = {i: leg for i, leg in legs.items() if abs(before[i] - targets[i]) > self.strategy.band}
+                legs = self.outside_band(legs, before, targets, self.cash / worth)
         legs.update(stopped)
         self.write_targets(session, picks, weights, exposure, estimate)
         return Order(session, targets.copy(), legs, whole) if legs else None
+
+    def outside_band(self, legs: dict[int, Leg], before: Array, targets: Array, cash: float) -> dict[int, Leg]:
+        """Legs of names outside the band; names above their target are trimmed, the farthest first, where purchases lack the cash."""
+        kept = {i: leg for i, leg in legs.items() if abs(before[i] - targets[i]) > self.strategy.band}
+        gaps = before - targets
+        short = -sum(gaps[i] for i in kept) - cash + self.rate * sum(abs(gaps[i]) for i in kept)
+        for i in np.argsort(-gaps, kind="stable"):
+            if short <= TOUCH or gaps[i] <= 0:
+                break
+            if int(i) not in kept:
+                kept[int(i)] = Leg("rebalance: trimmed to pay for a purchase", "weight", float(before[i]), float(targets[i]))
+                short -= gaps[i] * (1 - self.rate)
+        return kept
 
     def rank_legs(self, session: int, before: Array, targets: Array, reason: str) -> dict[int, Leg]:
         """A leg for each name that is held or wanted, decided by its rank."""
@@ -282,12 +300,13 @@ class Backtest:
         return legs
 
     def write_targets(self, session: int, picks: list[int], weights: Array, exposure: float, estimate: float) -> None:
-        for i, weight in sorted(zip(picks, weights, strict=True)):
+        """Rows of the target table at a decision: all wanted weights; a name without a row, or with weight 0, is not wanted."""
+        for i, weight in sorted((int(i), float(w)) for i, w in zip(picks, weights, strict=True)):
             row: dict[str, object] = {
                 "decision_date": self.market.text(session),
                 "fill_date": self.market.text(session + self.strategy.fill_lag),
                 "ticker": self.market.tickers[i],
-                "target_weight": float(weight),
+                "target_weight": weight,
                 "exposure": exposure,
             }
             if self.strategy.risk == "vol_target":

@@ -54,7 +54,8 @@ def signal_statistics(run: Backtest) -> pd.DataFrame:
 def variants(s: Strategy) -> list[tuple[str, str, Strategy]]:
     """Settings that were ours to choose, and the voiced thresholds, each moved on its own: parameter, value, strategy."""
     names = len(s.tickers)
-    out = [("names held", str(n), replace(s, slots=n)) for n in (s.slots - 2, s.slots - 1, s.slots + 1, s.slots + 2) if 2 <= n < names]
+    steps = (-2, 2) if s.covariance != "none" else (-2, -1, 1, 2)
+    out = [("names held", str(s.slots + step), replace(s, slots=s.slots + step)) for step in steps if 2 <= s.slots + step < names]
     if {"mom_12_1", "mom_6_1", "high_52w", "low_beta"} & set(s.factors):
         out += [("long look-back", f"{n} sessions", replace(s, lookback=n)) for n in (189, 221)]
     if "low_vol" in s.factors or s.weighting == "inverse_vol" or s.risk == "vol_target":
