@@ -81,7 +81,8 @@ def test_small_and_large_files_give_the_same_frame(tmp_path: Path) -> None:
     head = prices[prices["date"] < "2013-06-01"]
     small = delivered(tmp_path / "a", {"prices.csv": head}).frame("prices")
     large = delivered(tmp_path / "b", {"prices.csv": prices}).frame("prices")
-    assert small is not None and large is not None
+    assert small is not None
+    assert large is not None
     pd.testing.assert_frame_equal(small, large[large["date"] < "2013-06-01"].reset_index(drop=True), check_dtype=True)
 
 
@@ -102,7 +103,10 @@ def test_wide_tables(tmp_path: Path, suffix: str) -> None:
         },
     )
     prices, weights, signals, positions = (found.frame(role) for role in ("prices", "weights", "signals", "positions"))  # type: ignore[arg-type]
-    assert prices is not None and weights is not None and signals is not None and positions is not None
+    assert prices is not None
+    assert weights is not None
+    assert signals is not None
+    assert positions is not None
     joined = prices.merge(made.prices.astype({"date": "datetime64[ns]"}), on=["date", "ticker"], suffixes=("", "_true"))
     assert len(joined) == len(made.prices)
     assert joined["close"].to_numpy() == pytest.approx(joined["close_true"].to_numpy())

@@ -153,7 +153,7 @@ def test_deeply_nested_json(tmp_path: Path) -> None:
 def test_nested_json_without_tables_ends(tmp_path: Path) -> None:
     value: object = 1
     for level in range(500):
-        value = {f"k{level}": value, "a": [value, value] if level < 12 else 1}
+        value = {f"k{level}": value, "a": [value, value] if level < 9 else 1}
     started = time.monotonic()
     read(tmp_path, {"nested.json": json.dumps(value)})
     assert time.monotonic() - started < 20
@@ -203,7 +203,8 @@ def test_escapes_and_markup_in_names_and_text(tmp_path: Path) -> None:
         "REPORT.md": "# Report \x1b[2J\x1b]0;title\x07\n\nThe Sharpe ratio is 1.25\x00\x08.\n\n| \x1b[31mmetric | value |\n|---|---|\n| <script>alert(1)</script> | 2 |\n",
     }
     found = read(tmp_path, files)
-    assert "\x1b" not in found.documents[0].text and "\x00" not in found.documents[0].text
+    assert "\x1b" not in found.documents[0].text
+    assert "\x00" not in found.documents[0].text
     assert not any("\x1b" in str(c) for t in found.tables for c in t.frame.columns)
     assert shown("a\x1b[31mred\x1b[0m\nb\u202ec") == "ared bc"
     assert len(shown("x" * 10_000)) == 300
@@ -240,7 +241,7 @@ def test_reports_made_to_be_slow(tmp_path: Path, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    yield tmp_path_factory.mktemp("fuzz")
+    return tmp_path_factory.mktemp("fuzz")
 
 
 _PIECES = st.sampled_from(
@@ -309,7 +310,7 @@ def test_no_bytes_crash_reading(folder: Path, suffixes: list[str], data: bytes, 
     assert not [f for f in found.findings if f.check == "no-role"], found.findings
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     columns=st.lists(
         st.sampled_from(

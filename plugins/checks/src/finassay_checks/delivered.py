@@ -49,11 +49,11 @@ class Reading:
         tables = self._bounded(tables + self._message_tables(messages))
         found = self._role_tables(tables)
         tables, found, rules = self._versions(tables, found)
-        found = drop_twins(found, self._named(messages), self.findings)
-        found = combined_files(found)
         documents = [evolve(d, current=d.current and d.where not in rules) for d in documents]
         current = [d for d in documents if d.current]
         reports = last_report(current, self.package.deliveries, messages[-1].text if messages else "")
+        named = "\n".join(d.text for d in (*reports, *messages[-1:]))
+        found = combined_files(drop_twins(found, named, self.findings))
         choices, figures = self._choose(found, reports, messages)
         self.findings += disagreements(figures)
         return Delivered(
@@ -198,9 +198,6 @@ class Reading:
         rules = superseded(self.package.deliveries, lambda path: path in ledgers)
         renewed = {id(t): evolve(t, current=False) if t.current and t.path in rules else t for t in tables}
         return list(renewed.values()), [evolve(r, table=renewed[id(r.table)]) for r in found], rules
-
-    def _named(self, messages: tuple[Document, ...]) -> str:
-        return messages[-1].text if messages else ""
 
     def _choose(
         self, found: list[RoleTable], reports: tuple[Document, ...], messages: tuple[Document, ...]

@@ -174,7 +174,7 @@ class _Count:
         return None
 
     def _late(self, table: Table, dated: _Dated) -> LateTable | None:
-        late = (dated.dates > self.cutoff).to_numpy()
+        late = (dated.dates > self.cutoff).to_numpy(copy=True)
         if not late.any():
             return None
         if dated.starts is not None:

@@ -12,7 +12,7 @@ from finassay_checks.reading.limits import ReadLimits, Unreadable
 from finassay_checks.reading.text import decode
 
 MAX_NODES, MAX_TABLES = 20_000, 50
-_NESTED = {list: "[…]", dict: "{…}"}
+_NESTED: dict[type[Any], str] = {list: "[…]", dict: "{…}"}
 
 
 def _scalar(value: Any) -> bool:

@@ -103,7 +103,7 @@ def is_benchmark(name: str) -> bool:
 
 def is_variant(name: str) -> bool:
     """Whether a table or row name speaks of a variant of the strategy."""
-    return has(name, VARIANT) or bool(re.search(r"nostop|withoutstop|gross|zerocost|0bp$|nocost", key(name)))
+    return has(name, VARIANT) or bool(re.search(r"nostop|without(?:the|a|any)?stop|gross|zerocost|0bp$|nocost", key(name)))
 
 
 def is_period(name: str) -> bool:

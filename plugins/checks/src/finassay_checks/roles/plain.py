@@ -85,6 +85,8 @@ def _is_spec(shape: Shape, keys: set[str]) -> bool:
 
 def plain_roles(shape: Shape) -> list[RoleTable]:
     """Roles of undated tables; a table of metrics by variant or by period is no headline table."""
+    if shape.columns and HINT_CHECK.search(stem_of(shape)) and metric_rows(shape) < 2:
+        return [RoleTable("checks", shape.table, {c.name: c.name for c in shape.columns}, ("named as a check",), shape.table.frame)]
     if not _text_like(shape):
         return []
     columns = metric_columns(shape)
@@ -92,9 +94,7 @@ def plain_roles(shape: Shape) -> list[RoleTable]:
     role: Role | None = None
     why = ""
     keys = {c.key for c in shape.columns} | {p for c in shape.columns for p in c.parts}
-    if HINT_CHECK.search(stem_of(shape)) and rows < 2:
-        role, why = "checks", "named as a check"
-    elif _is_sources(shape, keys):
+    if _is_sources(shape, keys):
         role, why = "sources", "series with their source"
     elif rows < 4 and _is_spec(shape, keys):
         role, why = "spec", "rules with their definition"
