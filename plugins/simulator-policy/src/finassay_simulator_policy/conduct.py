@@ -20,7 +20,7 @@ _REFUSES = re.compile(
     rf"|am not willing to)\b.{{0,60}}\b(?:{_WORK}|this)\b"
 )
 _GIVES_UP = re.compile(
-    rf"\bi (?:cannot|can't|can not|am unable to|am not able to|'m unable to|'m not able to)\b.{{0,40}}\b{_WORK}\b"
+    rf"\bi(?:'m| am)? ?(?:cannot|can't|can not|unable to|not able to)\b.{{0,40}}\b{_WORK}\b"
     r"|\bi(?:'m| am)? (?:have to )?(?:give|giving) up\b|\b(?:impossible|not possible) for me\b"
 )
 _ALTERNATIVE = re.compile(

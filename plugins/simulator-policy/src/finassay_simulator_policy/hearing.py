@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 from finassay.api.matching import MAX_TEXT, Polarity, Sentence, asks_about, mentions, sentences
 from finassay.api.strategy import Belief, Item, OpenTopic
 
-HEAD, TAIL = 24_000, 8_000
+HEAD, TAIL = 16_000, 8_000
 """How much of a message a user reads, in characters; what lies between is skimmed."""
 
 _OFFER = re.compile(

@@ -182,11 +182,12 @@ def off(scene: Scene, message: str, delivered: bool) -> tuple[Off, ...]:
 
 
 def unmentioned(scene: Scene) -> tuple[Off, ...]:
-    """Items that the user told and of which neither files nor replies say a word, judged only on a report that is shown whole."""
+    """Items that the user told and of which neither files nor the last reply say a word, judged only on a report that is shown whole."""
     report = next((e for e in scene.excerpts if e.path.lower().endswith(_PROSE)), None)
     if report is None or any(e.truncated for e in scene.excerpts) or len(scene.excerpts) < len(scene.files):
         return ()
-    seen = "\n".join((*(plain(e) for e in scene.excerpts), *(bounded(m.text) for m in scene.conversation.of("agent"))))
+    last = scene.conversation.last("agent")
+    seen = "\n".join((*(plain(e) for e in scene.excerpts), bounded(last.text) if last else ""))
     told = (item for item in scene.task.belief.items if item.id in scene.stated)
     return tuple(
         Off(item, report.path, unmentioned=True)

@@ -58,12 +58,16 @@ class Speech:
         texts = (filled(template, **values) for template in self.rotated(variants, place))
         return next((text for text in (*texts, filled(plain, **values)) if self.sound(text)), "")
 
-    def tell(self, variants: Sequence[str], item: Item, place: str) -> str:
-        """A sentence that tells an item: in the persona's words where the item is recognised in them, else plainly."""
-        texts = [filled(template, sentence=item.sentence) for template in self.rotated(variants, f"{place}|{item.id}")]
-        texts += [filled(template) for template in _plainly(item)]
-        sound = [text for text in texts if self.sound(text)]
-        return next((text for text in sound if item.id in stated((item,), text)), sound[0] if sound else "")
+    def tell(self, variants: Sequence[str], item: Item, place: str, step: int = 0) -> str:
+        """A sentence that tells an item: in the persona's words where the item is recognised in them, else plainly.
+
+        `step` counts what was said in this manner before, so that two sentences in a row do not sound alike.
+        """
+        texts = [filled(template, sentence=item.sentence) for template in self.rotated(variants, place)]
+        step %= len(texts)
+        texts = [*texts[step:], *texts[:step], *(filled(template) for template in _plainly(item))]
+        told = next((text for text in texts if item.id in stated((item,), text) and self.sound(text)), "")
+        return told or next((text for text in texts if self.sound(text)), "")
 
     def tells(self, texts: Iterable[str], item: Item) -> bool:
         """Whether what was said so far tells the item already."""

@@ -89,7 +89,7 @@ class Turn:
         said: list[str] = []
         for point in self._to_answer():
             if not self.speech.tells(said, point.item):
-                said.append(self.speech.tell(self._variants(point), point.item, f"{point.manner}|{len(said)}"))
+                said.append(self.speech.tell(self._variants(point), point.item, point.manner, step=len(said)))
         return [text for text in said if text]
 
     def _to_answer(self) -> list[Point]:
