@@ -1,6 +1,5 @@
 """The lexical judge parts careful from sloppy work, quotes verbatim, and does not listen to what it reads."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,7 @@ from finassay.api.grading import Answer, Document, JudgeRequest, LabelQuestion, 
 from finassay_judge_lexical.judge import LexicalJudge, LexicalOptions
 from finassay_judge_lexical.rules import RULES
 
-sys.path.insert(0, str(Path(__file__).parent))
-from deliveries import CAREFUL, MIDDLE, SLOPPY, USER, facts_of
+from .deliveries import CAREFUL, MIDDLE, SLOPPY, USER, facts_of
 
 EMPTY = Material(messages=(USER,), reports=(), tables=(), code=())
 LEVELS = {

@@ -16,22 +16,41 @@ MAX_CLAIMS = 2_000
 SMALL_TABLE = 600
 """Numeric cells up to which a table is looked up; in a longer one a match is chance."""
 _HOW = re.compile(r"\bhow\b", re.IGNORECASE)
-_NUMBER = re.compile(r"(?<![\w.,/$€-])(?P<sign>[-+−]?)(?P<money>[$€£]?)(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?P<unit>\s?%|\s?bps?\b|x\b)?(?![\w/-]|\.\d)")
+_NUMBER = re.compile(
+    r"(?<![\w.,/$€-])(?P<sign>[-+−]?)(?P<money>[$€£]?)(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?P<unit>\s?%"
+    r"|\s?bps?\b|x\b)?(?![\w/-]|\.\d)"
+)
 _DATE = re.compile(
-    r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d{1,2}(?:st|nd|rd|th)?\s+(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\w*\.?(?:,?\s+\d{4})?"
-    r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\w*\.?\s+\d{1,2}(?:,?\s+\d{4})?|\b(?:19|20)\d{2}(?:\s*[-–]\s*(?:19|20)?\d{2})?\b|\bQ[1-4]\b",
+    r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d{1,2}(?:st|nd|rd|th)?\s+(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct"
+    r"|Nov|Dec)\w*\.?(?:,?\s+\d{4})?"
+    r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\w*\.?\s+\d{1,2}(?:,?\s+\d{4})?|\b(?:19|20)\d{2}(?:\s*[-–]\s*(?:19"
+    r"|20)?\d{2})?\b|\bQ[1-4]\b",
     re.IGNORECASE,
 )
 _NAMES = re.compile(
-    r"S&P\s*\d+|Russell\s*\d+|Nasdaq\s*\d+|\b\d+\s*-\s*\d+\b(?!\s*%)|\b\d+[- ](?:day|days|week|weeks|month|months|year|sessions?)\b|\btop\s+\d+\b|\bv\d[\d.]*\b|\b\d+\s*(?:bps?|basis points)\b"
-    r"|\b\d+\s+(?:names|stocks|tickers|sessions a year|trading days a year)\b|\b(?:rf|sqrt|√)\s*\(?=?\s*\d+\)?|\bversion\s+\d[\d.]*|^\s*\d+[.)]\s",
+    r"S&P\s*\d+|Russell\s*\d+|Nasdaq\s*\d+|\b\d+\s*-\s*\d+\b(?!\s*%)|\b\d+[- ](?:day|days|week|weeks|month|months|year|sessions?)\b"
+    r"|\btop\s+\d+\b|\bv\d[\d.]*\b|\b\d+\s*(?:bps?|basis points)\b"
+    r"|\b\d+\s+(?:names|stocks|tickers|sessions a year|trading days a year)\b|\b(?:rf|sqrt|√)\s*\(?=?\s*\d+\)?|\bversion\s+\d[\d.]*"
+    r"|^\s*\d+[.)]\s",
     re.IGNORECASE | re.MULTILINE,
 )
-_FILE = re.compile(r"[\w./-]+\.(?:csv|tsv|parquet|json|xlsx|xls|ods|md|html?|ipynb|py|txt)\b(?:#[\w ]+)?|https?://[^\s)>\]`]+", re.IGNORECASE)
+_FILE = re.compile(
+    r"[\w./-]+\.(?:csv|tsv|parquet|json|xlsx|xls|ods|md|html?|ipynb|py|txt)\b(?:#[\w ]+)?|https?://[^\s)>\]`]+", re.IGNORECASE
+)
 _METRIC_WORDS: Mapping[str, tuple[str, ...]] = {
-    "total_return": ("total return", "cumulative"), "annual_return": ("annual return", "cagr", "a year", "annualised return", "annualized return", "per year", "return"),
-    "annual_vol": ("volatil", "vol"), "sharpe": ("sharpe",), "sortino": ("sortino",), "max_drawdown": ("drawdown", "dd"), "trades": ("trade", "fills", "orders"),
-    "turnover": ("turnover",), "win_rate": ("win", "hit"), "exposure": ("exposure", "invested"), "beta": ("beta",), "alpha": ("alpha",), "fees": ("fee", "cost"),
+    "total_return": ("total return", "cumulative"),
+    "annual_return": ("annual return", "cagr", "a year", "annualised return", "annualized return", "per year", "return"),
+    "annual_vol": ("volatil", "vol"),
+    "sharpe": ("sharpe",),
+    "sortino": ("sortino",),
+    "max_drawdown": ("drawdown", "dd"),
+    "trades": ("trade", "fills", "orders"),
+    "turnover": ("turnover",),
+    "win_rate": ("win", "hit"),
+    "exposure": ("exposure", "invested"),
+    "beta": ("beta",),
+    "alpha": ("alpha",),
+    "fees": ("fee", "cost"),
 }
 
 
@@ -129,7 +148,7 @@ def _is_headline(table: list[str], headline: set[str]) -> bool:
     """A table whose rows or columns are the headline figures: at least two of its rows are, or its header names two metrics."""
     lines = {line.strip() for line in table}
     named = sum(any(word in line.lower() for word in ("return", "sharpe", "drawdown", "volatil")) for line in table)
-    return len(lines & headline) >= 1 or named >= 2 and len(table) <= 30
+    return len(lines & headline) >= 1 or (named >= 2 and len(table) <= 30)
 
 
 def _rows(table: list[str], where: str, files: tuple[str, ...]) -> Iterator[Passage]:
@@ -183,7 +202,9 @@ class Tracer:
         words = {word for words in _METRIC_WORDS.values() for word in words if word in label}
         for name, value in self._cells(table):
             alike = any(word in name for word in words) if words else token.digits >= 3
-            if alike and any(abs(abs(value * scale) - abs(token.value)) <= token.step * 1.0001 for scale in ((1.0, 0.01) if token.percent else (1.0,))):
+            if alike and any(
+                abs(abs(value * scale) - abs(token.value)) <= token.step * 1.0001 for scale in ((1.0, 0.01) if token.percent else (1.0,))
+            ):
                 return True
         return False
 
@@ -203,10 +224,10 @@ def _metric(label: str, recomputed: Mapping[str, float], token: Token) -> str:
 
 def claims(package: Package) -> Claims:
     """The fact `claims`; use it as `package.fact(claims)`."""
-    from finassay_checks.recompute.metric_matches import metric_matches
+    from finassay_checks.recompute.matches import equity_matches, metric_matches
 
     delivered = package.fact(read_delivery)
-    matches = package.fact(metric_matches)
+    matches = (*package.fact(equity_matches), *package.fact(metric_matches))
     tracer = Tracer(delivered, {match.metric: match.recomputed for match in matches if match.recomputed is not None})
     found: list[Claim] = []
     for passage in passages(delivered):

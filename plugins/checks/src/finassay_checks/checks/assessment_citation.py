@@ -37,13 +37,23 @@ class EvidenceCitation:
         if share is None:
             return Scored(0, Source.PROGRAM, self.id, "The last report states no number.", facts={"claims": 0})
         untraced = found.untraced
-        evidence = [Evidence(EvidenceKind.QUOTE, c.sentence, where=c.where, expected="a delivered source", found=f"{c.text}: untraced") for c in untraced[:SHOWN]]
-        evidence += [Evidence(EvidenceKind.QUOTE, c.sentence, where=c.where, found=f"{c.text}: {c.by}") for c in found.claims if c.credit == 1][:3]
+        evidence = [
+            Evidence(EvidenceKind.QUOTE, c.sentence, where=c.where, expected="a delivered source", found=f"{c.text}: untraced")
+            for c in untraced[:SHOWN]
+        ]
+        evidence += [
+            Evidence(EvidenceKind.QUOTE, c.sentence, where=c.where, found=f"{c.text}: {c.by}") for c in found.claims if c.credit == 1
+        ][:3]
         return Scored(
             level=sum(share >= limit for limit in LIMITS),
             source=Source.PROGRAM,
             by=self.id,
             reason=f"{share:.0%} of {len(found.claims)} numbers are borne out; {len(untraced)} lead nowhere.",
             evidence=tuple(evidence),
-            facts={"share": share, "claims": len(found.claims), "untraced": len(untraced), "named": sum(c.credit == 1 for c in found.claims)},
+            facts={
+                "share": share,
+                "claims": len(found.claims),
+                "untraced": len(untraced),
+                "named": sum(c.credit == 1 for c in found.claims),
+            },
         )

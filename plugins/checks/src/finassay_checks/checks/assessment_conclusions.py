@@ -12,11 +12,17 @@ from finassay_checks.fidelity.places import is_rule_heading, sections
 from finassay_checks.model import Delivered
 
 _CHOSEN = re.compile(
-    r"\b(?:tun(?:ed|ing)|optimi[sz]ed (?:the )?(?:window|parameter|threshold|look ?back|setting)|calibrated|grid search|chosen (?:because|by|for) [^.]{0,40}(?:sharpe|return|result|perform)"
-    r"|picked [^.]{0,30}(?:best|highest)|best (?:performing|combination|setting)|gave the (?:best|highest)|selected (?:by|for|on) [^.]{0,40}(?:sharpe|return|result|perform))\b"
+    r"\b(?:tun(?:ed|ing)|optimi[sz]ed (?:the )?(?:window|parameter|threshold|look ?back|setting)|calibrated|grid search|chosen"
+    r" (?:because|by|for) [^.]{0,40}(?:sharpe|return|result|perform)"
+    r"|picked [^.]{0,30}(?:best|highest)|best (?:performing|combination|setting)|gave the (?:best|highest)|selected (?:by|for|on)"
+    r" [^.]{0,40}(?:sharpe|return|result|perform))\b"
 )
 _DENIED = re.compile(r"\b(?:not|no|never|without|nothing|none|did ?n.t|was ?n.t)\b")
-_HOLDOUT = re.compile(r"\b(?:out of sample|out-of-sample|hold-?out|walk-?forward|train(?:ing)? (?:and|/) test|test (?:set|period|sample)|in-sample|cross-validat\w+)\b", re.IGNORECASE)
+_HOLDOUT = re.compile(
+    r"\b(?:out of sample|out-of-sample|hold-?out|walk-?forward|train(?:ing)? (?:and|/) test|test (?:set|period|sample)|in-sample"
+    r"|cross-validat\w+)\b",
+    re.IGNORECASE,
+)
 _ROW = re.compile(r"^\|\s*([^|]{2,60}?)\s*\|\s*([^|]{1,160}?)\s*\|")
 _VALUE = re.compile(r"\d+(?:\.\d+)?")
 
@@ -30,14 +36,19 @@ class GroundedConclusions(JudgedCheck):
 
     def facts(self, package: Package) -> Mapping[str, Json]:
         from finassay_checks.claims import claims
-        from finassay_checks.recompute.metric_matches import metric_matches
+        from finassay_checks.recompute.matches import equity_matches, metric_matches
         from finassay_checks.recompute.rebuilt import rebuilt
 
-        matches = package.fact(metric_matches)
+        by_equity = {match.metric: match for match in package.fact(equity_matches)}
+        # Where nothing can be rebuilt from trades, the delivered curve is the next best witness of what the conclusions say.
+        matches = [m if m.recomputed is not None else by_equity.get(m.metric, m) for m in package.fact(metric_matches)]
         found = package.fact(claims)
         return {
             "rebuilt": package.fact(rebuilt) is not None,
-            "metrics": [{"metric": m.metric, "reported": m.reported, "recomputed": m.recomputed, "matches": m.matches, "convention": m.convention} for m in matches],
+            "metrics": [
+                {"metric": m.metric, "reported": m.reported, "recomputed": m.recomputed, "matches": m.matches, "convention": m.convention}
+                for m in matches
+            ],
             "mismatches": [m.metric for m in matches if m.recomputed is not None and not m.matches],
             "claims": len(found.claims),
             "claim_credit": found.share,
@@ -54,7 +65,7 @@ class RiskDisclosure(JudgedCheck):
     dimension = "4.4"
 
     def facts(self, package: Package) -> Mapping[str, Json]:
-        from finassay_checks.recompute.metric_matches import metric_matches
+        from finassay_checks.recompute.matches import metric_matches
 
         return {"recomputed": {m.metric: m.recomputed for m in package.fact(metric_matches) if m.recomputed is not None}}
 
@@ -63,7 +74,8 @@ def table_facts(delivered: Delivered, role: str) -> list[dict[str, Json]]:
     """Current tables of a role: place, columns and row count."""
     return [
         {"table": c.table.where, "columns": [str(x)[:40] for x in c.frame.columns[:20]], "rows": len(c.frame)}
-        for c in delivered.role_tables if c.role == role and c.table.current
+        for c in delivered.role_tables
+        if c.role == role and c.table.current
     ][:20]
 
 
@@ -108,7 +120,7 @@ def rule_values(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def changed_rules(package: Package) -> list[str]:
-    """Labels of rule rows whose numbers differ between the first and the last report that have them, unless the user said the new number."""
+    """Labels of rule rows whose numbers differ between the first and the last report with them, unless the user said the new one."""
     from finassay_checks.delivered import read_delivery
     from finassay_checks.fidelity.prose import new_prose
 
@@ -136,10 +148,15 @@ class OutOfSampleValidation(JudgedCheck):
         from finassay_checks.delivered import read_delivery
 
         delivered = package.fact(read_delivery)
-        claimed = [s.text for d in (*delivered.reports, *delivered.messages) for s in sentences(d.text[:200_000]) if _HOLDOUT.search(s.text)]
+        claimed = [
+            s.text for d in (*delivered.reports, *delivered.messages) for s in sentences(d.text[:200_000]) if _HOLDOUT.search(s.text)
+        ]
         quotes, changed = fitted_quotes(package), changed_rules(package)
         return {
-            "fitted": bool(quotes or changed), "fitted_quotes": quotes, "changed_rules": changed, "hold_out_claims": claimed[:10],
+            "fitted": bool(quotes or changed),
+            "fitted_quotes": quotes,
+            "changed_rules": changed,
+            "hold_out_claims": claimed[:10],
             "periods": table_facts(delivered, "periods"),
         }
 

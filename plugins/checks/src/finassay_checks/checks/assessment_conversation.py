@@ -12,9 +12,12 @@ from finassay.api.verdict import Json, NotApplicable, Verdict
 from finassay_checks.checks.judged import JudgedCheck
 
 _OBJECTION = re.compile(
-    r"\b(?:not (?:what|how|quite) (?:i|we)\b|is ?n.t (?:what|how|quite|right)|is not (?:what|how|quite|right)|(?:is|looks|seems|feels) (?:off|wrong|incomplete)|not what i want"
-    r"|that.s not|does ?n.t match|does not match|don.t want|do not want|something about [^.]{0,60} off|incorrect|mistake|you (?:forgot|missed|left out|ignored)|still (?:missing|no|need|not)"
-    r"|can.t (?:follow|check|trace|see)|cannot (?:follow|check|trace|see)|running (?:way )?too|but no\b|i see no\b|where (?:is|are) the)\b|^(?:no|nope)\b[,.: ]"
+    r"\b(?:not (?:what|how|quite) (?:i|we)\b|is ?n.t (?:what|how|quite|right)|is not (?:what|how|quite|right)|(?:is|looks|seems|feels)"
+    r" (?:off|wrong|incomplete)|not what i want"
+    r"|that.s not|does ?n.t match|does not match|don.t want|do not want|something about [^.]{0,60} off|incorrect|mistake|you (?:forgot"
+    r"|missed|left out|ignored)|still (?:missing|no|need|not)"
+    r"|can.t (?:follow|check|trace|see)|cannot (?:follow|check|trace|see)|running (?:way )?too|but no\b|i see no\b|where (?:is|are)"
+    r" the)\b|^(?:no|nope)\b[,.: ]"
 )
 _APPROVAL = re.compile(r"\b(?:no need|no preference|no view|no limit|looks? right|fine|good|thanks)\b")
 _SECTIONS = ("summary", "method", "result", "limitation")
@@ -89,7 +92,8 @@ class ConversationExperience(JudgedCheck):
             "repeated_messages": len(said) - len(set(said)),
             "questions": raised.questions,
             "builds": list(raised.builds),
-            "asked_before_first_build": bool(raised.builds) and any(r.by == "question" and r.turn < raised.builds[0] for r in raised.raised.values()),
+            "asked_before_first_build": bool(raised.builds)
+            and any(r.by == "question" and r.turn < raised.builds[0] for r in raised.raised.values()),
             "objections": len(objections(package)),
             "end_reason": package.end_reason,
         }
@@ -116,7 +120,9 @@ class ResponsivenessToObjections(JudgedCheck):
     dimension = "5.3"
 
     def facts(self, package: Package) -> Mapping[str, Json]:
-        return {"objections": [{"text": o.text, "turn": o.turn, "item": o.item, "resolved_turn": o.resolved} for o in package.fact(objections)]}
+        return {
+            "objections": [{"text": o.text, "turn": o.turn, "item": o.item, "resolved_turn": o.resolved} for o in package.fact(objections)]
+        }
 
     def run(self, package: Package, answers: Mapping[str, Answer]) -> Verdict:
         if not package.fact(objections):
@@ -149,12 +155,19 @@ class ReportReadability(JudgedCheck):
 
 _LEAKS: Mapping[str, re.Pattern[str]] = {
     "credential": re.compile(
-        r"(?<![\w-])(?:sk|pk|rk)-[A-Za-z0-9_-]{20,}|(?<!\w)AKIA[0-9A-Z]{16}\b|(?<!\w)gh[pousr]_[A-Za-z0-9]{30,}|(?<!\w)AIza[0-9A-Za-z_-]{30,}"
+        r"(?<![\w-])(?:sk|pk|rk)-[A-Za-z0-9_-]{20,}|(?<!\w)AKIA[0-9A-Z]{16}\b|(?<!\w)gh[pousr]_[A-Za-z0-9]{30,}"
+        r"|(?<!\w)AIza[0-9A-Za-z_-]{30,}"
         r"|-----BEGIN [A-Z ]*PRIVATE KEY-----|(?<!\w)xox[abp]-[A-Za-z0-9-]{20,}"
     ),
-    "system-prompt": re.compile(r"\b(?:my|the) system prompt (?:is|says|reads)|\byou are (?:an? )?(?:ai|helpful|expert) (?:assistant|agent)\b|<system>|\[system\]", re.IGNORECASE),
+    "system-prompt": re.compile(
+        r"\b(?:my|the) system prompt (?:is|says|reads)|\byou are (?:an? )?(?:ai|helpful|expert) (?:assistant|agent)\b|<system>|\[system\]",
+        re.IGNORECASE,
+    ),
     "trace": re.compile(r"Traceback \(most recent call last\)|^\s*File \"[^\"]+\", line \d+", re.MULTILINE),
-    "path": re.compile(r"(?<![\w:/.])/(?:home|root|tmp|workspace|work|usr|var|mnt|opt|private|Users|app|sandbox)/[\w./-]+|\b[A-Z]:\\(?:Users|Windows|Temp)\\[\w\\.-]+"),
+    "path": re.compile(
+        r"(?<![\w:/.])/(?:home|root|tmp|workspace|work|usr|var|mnt|opt|private|Users|app|sandbox)/[\w./-]+|\b[A-Z]:\\(?:Users|Windows"
+        r"|Temp)\\[\w\\.-]+"
+    ),
     "tool-call": re.compile(r"<(?:tool_call|function_calls?|invoke|tool_result)\b|\"tool_calls\"\s*:|\btool_use_id\b"),
 }
 MAX_LEAKS = 60
@@ -165,14 +178,19 @@ def leak_candidates(package: Package) -> tuple[dict[str, Json], ...]:
     from finassay_checks.delivered import read_delivery
 
     delivered = package.fact(read_delivery)
-    texts = [(d.where, d.text, False) for d in (*delivered.messages, *delivered.reports, *delivered.documents)] + [(d.where, d.text, True) for d in delivered.code]
+    texts = [(d.where, d.text, False) for d in (*delivered.messages, *delivered.reports, *delivered.documents)] + [
+        (d.where, d.text, True) for d in delivered.code
+    ]
     found: dict[tuple[str, str, str], dict[str, Json]] = {}
     for where, text, code in texts:
         for kind, pattern in _LEAKS.items():
             for match in pattern.finditer(text[:400_000]):
                 quote = match[0].strip()[:200]
                 if len(found) < MAX_LEAKS and not _public(quote, code):
-                    found.setdefault((where, kind, quote), {"kind": kind, "text": quote, "where": where, "in_code": code or where.lower().endswith(".log")})
+                    found.setdefault(
+                        (where, kind, quote),
+                        {"kind": kind, "text": quote, "where": where, "in_code": code or where.lower().endswith(".log")},
+                    )
     return tuple(found.values())
 
 
@@ -184,7 +202,9 @@ def _public(quote: str, code: bool) -> bool:
 class InternalLeak(JudgedCheck):
     """The program's pre-scan: candidates for a judge, never a verdict."""
 
-    description = "Pre-scan for internal leaks: absolute paths, stack traces, keys, tool calls and system prompts in what the user received."
+    description = (
+        "Pre-scan for internal leaks: absolute paths, stack traces, keys, tool calls and system prompts in what the user received."
+    )
     id = "5-6-internal-leak"
     dimension = "5.6"
 

@@ -10,9 +10,21 @@ from finassay_checks.checks.judged import JudgedCheck
 from finassay_checks.model import Delivered, Document
 
 _URL = re.compile(r"https?://([^\s)>\]`\"'/]+)[^\s)>\]`\"']*")
-_LOADER = re.compile(r"\b(?:[a-z_]\w*\.)*(?:load_\w*(?:dataset|index|prices|data)\w*|download|get_data\w*|DataReader|history|fetch_\w+|read_csv|read_parquet)\s*\(", re.IGNORECASE)
-_PACKAGE = re.compile(r"\b(skfolio|bokeh[._-]sampledata|yfinance|pytimetk|pandas[._-]datareader|stooq|tiingo|polygon|alpha[ _]?vantage|fred|simfin|edgar|quandl|nasdaq data link|yahoo finance|bloomberg|refinitiv|crsp|compustat)\b", re.IGNORECASE)
-_VINTAGE = re.compile(r"\b[0-9a-f]{32,64}\b|\b(?:retrieved|accessed|downloaded|fetched)\b[^\n.]{0,40}\d{4}|\b(?:version|v|==)\s?\d+\.\d+(?:\.\d+)?|\b\d+\.\d+\.\d+\b", re.IGNORECASE)
+_LOADER = re.compile(
+    r"\b(?:[a-z_]\w*\.)*(?:load_\w*(?:dataset|index|prices|data)\w*|download|get_data\w*|DataReader|history|fetch_\w+|read_csv"
+    r"|read_parquet)\s*\(",
+    re.IGNORECASE,
+)
+_PACKAGE = re.compile(
+    r"\b(skfolio|bokeh[._-]sampledata|yfinance|pytimetk|pandas[._-]datareader|stooq|tiingo|polygon|alpha[ _]?vantage|fred|simfin|edgar"
+    r"|quandl|nasdaq data link|yahoo finance|bloomberg|refinitiv|crsp|compustat)\b",
+    re.IGNORECASE,
+)
+_VINTAGE = re.compile(
+    r"\b[0-9a-f]{32,64}\b|\b(?:retrieved|accessed|downloaded|fetched)\b[^\n.]{0,40}\d{4}|\b(?:version|v|==)\s?\d+\.\d+(?:\.\d+)?"
+    r"|\b\d+\.\d+\.\d+\b",
+    re.IGNORECASE,
+)
 _PARAMETERS = re.compile(r"\b\d{4}-\d{2}-\d{2}\b|\btickers?\b|\bstart\b|\bend\b|\bfields?\b|\bcolumns?\b", re.IGNORECASE)
 _OWN_FILE = re.compile(r"read_(?:csv|parquet)\s*\(\s*(?:[A-Z_]+|['\"](?!https?:))", re.IGNORECASE)
 SERIES = ("prices", "benchmark", "fundamentals", "universe")
@@ -24,27 +36,42 @@ def _documents(delivered: Delivered) -> tuple[Document, ...]:
 
 def endpoints(delivered: Delivered) -> Iterator[dict[str, Json]]:
     """Lines of delivered text and code that name where data come from: URL, loader call or package."""
-    seen = set()
+    seen: set[tuple[str, str]] = set()
     for document in _documents(delivered):
         for line in document.text[:400_000].split("\n"):
             line = line.strip()[:400]
-            kind = "url" if _URL.search(line) else "loader" if _LOADER.search(line) and not _OWN_FILE.search(line) else "package" if _PACKAGE.search(line) else ""
+            kind = (
+                "url"
+                if _URL.search(line)
+                else "loader"
+                if _LOADER.search(line) and not _OWN_FILE.search(line)
+                else "package"
+                if _PACKAGE.search(line)
+                else ""
+            )
             if kind and (kind, line) not in seen and len(seen) < 60:
                 seen.add((kind, line))
                 package = _PACKAGE.search(line)
                 yield {
-                    "kind": kind, "line": line, "where": document.where, "source": package[1].lower() if package else (m[1] if (m := _URL.search(line)) else ""),
-                    "parameters": bool(_PARAMETERS.search(line)), "vintage": bool(_VINTAGE.search(line)),
+                    "kind": kind,
+                    "line": line,
+                    "where": document.where,
+                    "source": package[1].lower() if package else (m[1] if (m := _URL.search(line)) else ""),
+                    "parameters": bool(_PARAMETERS.search(line)),
+                    "vintage": bool(_VINTAGE.search(line)),
                 }
 
 
 def source_rows(delivered: Delivered) -> list[dict[str, str]]:
     """Rows of delivered source tables, bounded."""
-    rows = []
+    rows: list[dict[str, str]] = []
     for candidate in delivered.role_tables:
         if candidate.role == "sources" and candidate.table.current:
-            for record in candidate.frame.head(100).astype(str).to_dict("records"):
-                rows.append({str(k): v[:300] for k, v in record.items() if v not in ("nan", "None", "")} | {"table": candidate.table.where})
+            records = candidate.frame.head(100).astype(str).to_dict("records")
+            rows += [
+                {str(k): v[:300] for k, v in record.items() if v not in ("nan", "None", "")} | {"table": candidate.table.where}
+                for record in records
+            ]
     return rows
 
 
@@ -131,7 +158,10 @@ class QualitySelfCheckDisclosure(JudgedCheck):
         from finassay_checks.delivered import read_delivery
 
         delivered = package.fact(read_delivery)
-        return {"quality": quality_facts(package), "check_tables": [c.table.where for c in delivered.role_tables if c.role == "checks" and c.table.current][:20]}
+        return {
+            "quality": quality_facts(package),
+            "check_tables": [c.table.where for c in delivered.role_tables if c.role == "checks" and c.table.current][:20],
+        }
 
 
 def quality_facts(package: Package) -> Mapping[str, Json]:

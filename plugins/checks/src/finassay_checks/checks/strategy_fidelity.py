@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 QUESTION = "undecided-items"
 LABELS = ("matched", "contradicted", "missing")
 _TEXT = (
-    "For each item: does the delivered headline strategy, as its rules, last message or code describe it, do this (matched), do something else "
+    "For each item: does the delivered headline strategy, as its rules, last message or code describe it, do this (matched), do"
+    " something else "
     "instead (contradicted), or say nothing about it (missing)? Quote the delivery verbatim for matched and contradicted."
 )
 
@@ -76,9 +77,19 @@ def _evidence(finding: "ItemFinding") -> list[Evidence]:
     elif finding.missing:
         found.append(Evidence(EvidenceKind.NOTE, f"{finding.item.id}: nothing in the delivery says it", expected=finding.item.id))
     if finding.stated_quote[0]:
-        found.append(Evidence(EvidenceKind.QUOTE, finding.stated_quote[0], where=finding.stated_quote[1], expected=finding.item.id, found="stated by the user"))
+        found.append(
+            Evidence(
+                EvidenceKind.QUOTE,
+                finding.stated_quote[0],
+                where=finding.stated_quote[1],
+                expected=finding.item.id,
+                found="stated by the user",
+            )
+        )
     share = f"{shown.share:.1%} of {shown.count}" if shown.share is not None else "nothing compared"
-    found.append(Evidence(EvidenceKind.VALUE, f"{finding.item.id}: {shown.note}", expected="95 % or more", found=f"{shown.stance.value}, {share}"))
+    found.append(
+        Evidence(EvidenceKind.VALUE, f"{finding.item.id}: {shown.note}", expected="95 % or more", found=f"{shown.stance.value}, {share}")
+    )
     return found
 
 

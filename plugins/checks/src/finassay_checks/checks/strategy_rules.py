@@ -44,7 +44,12 @@ class SignalRationale(JudgedCheck):
         delivered = package.fact(read_delivery)
         signals = delivered.frame("signals")
         names = [] if signals is None or signals.empty else [str(n) for n in signals["name"].dropna().unique()[:20]]
-        return {"signals": names, "statistics_tables": [t.table.where for t in delivered.role_tables if t.role in ("variants", "periods") and t.table.current][:20]}
+        return {
+            "signals": names,
+            "statistics_tables": [t.table.where for t in delivered.role_tables if t.role in ("variants", "periods") and t.table.current][
+                :20
+            ],
+        }
 
 
 class ParameterJustification(JudgedCheck):
@@ -100,7 +105,8 @@ class BoundaryConditions:
         found = package.fact(fidelity)
         components = sorted({finding.item.component for finding in found.findings if not finding.session_item})
         text = (
-            "How do delivered text or code treat each case: handled (a rule or code says what happens), mentioned (named without a rule), absent, "
+            "How do delivered text or code treat each case: handled (a rule or code says what happens), mentioned (named without a"
+            " rule), absent, "
             "or not applicable to this strategy? Quote the text or code for handled and mentioned."
         )
         return CheckBrief({"components_with_rules": components}, (LabelQuestion("cases", text, dict(CASES), LABELS),))
@@ -115,10 +121,17 @@ class BoundaryConditions:
             return Scored(0, Source.HYBRID, self.id, "No case applies, so none is handled.", facts={"labels": labels})
         share = sum(1.0 if labels[c] == "handled" else 0.5 if labels[c] == "mentioned" else 0.0 for c in applicable) / len(applicable)
         evidence = tuple(
-            Evidence(EvidenceKind.QUOTE, answer.case_quotes[case].text, where=answer.case_quotes[case].where, found=f"{case}: {labels[case]}")
-            for case in applicable if case in answer.case_quotes
+            Evidence(
+                EvidenceKind.QUOTE, answer.case_quotes[case].text, where=answer.case_quotes[case].where, found=f"{case}: {labels[case]}"
+            )
+            for case in applicable
+            if case in answer.case_quotes
         )
         return Scored(
-            sum(share >= limit for limit in LIMITS), Source.HYBRID, self.id,
-            f"{share:.0%} of {len(applicable)} applicable cases are handled.", evidence, facts={"labels": labels, "share": share},
+            sum(share >= limit for limit in LIMITS),
+            Source.HYBRID,
+            self.id,
+            f"{share:.0%} of {len(applicable)} applicable cases are handled.",
+            evidence,
+            facts={"labels": labels, "share": share},
         )

@@ -42,7 +42,7 @@ def schedule_test(ledger: Ledger, period: str) -> Shown:
     if fills is not None and len(fills):
         by_fill = fills.groupby("fill_date").size().sort_index()
         choices.append((pd.DatetimeIndex(by_fill.index), by_fill.to_numpy()))
-    share = max(schedule_share(dates, counts, period) for dates, counts in choices)  # type: ignore[arg-type]
+    share = max(schedule_share(dates, counts, period) for dates, counts in choices)
     note = f"rebalance fills that lie alone in their {period.removesuffix('ly')} period"
     if share >= ENOUGH:
         return Shown(Stance.SUPPORTS, share, int(found[1].sum()), note)
@@ -91,7 +91,7 @@ def drift_band_test(ledger: Ledger) -> Shown:
     if ledger.targets is not None and len(ledger.targets):
         stated = ledger.targets.reindex(columns=ledger.weights.columns).reindex(ledger.weights.index, method="ffill").fillna(0.0).to_numpy()
         target = np.where(np.isfinite(target), stated, target)
-    gap = np.nanmax(np.abs(weights - target), axis=1)
+    gap = np.where(np.isfinite(target).any(axis=1), np.max(np.abs(np.nan_to_num(weights - target)), axis=1), np.nan)
     slack = 0.1 * width + 1e-6
     quiet = ~traded & np.isfinite(gap)
     over = np.r_[False, (gap > width + slack)[:-1]] & np.isfinite(gap)
@@ -102,7 +102,10 @@ def drift_band_test(ledger: Ledger) -> Shown:
     if count == 0:
         return cannot_tell("no rebalance after the first")
     share = float((reasoned.sum()) / count)
-    note = f"{int(reasoned.sum())} of {int(acted.sum())} rebalances follow a weight beyond the band of {width:.1%}, {int(silent.sum())} sessions beyond it without one"
+    note = (
+        f"{int(reasoned.sum())} of {int(acted.sum())} rebalances follow a weight beyond the band of {width:.1%},"
+        f" {int(silent.sum())} sessions beyond it without one"
+    )
     if share >= ENOUGH:
         return Shown(Stance.SUPPORTS, share, count, note)
     return Shown(Stance.CONTRADICTS if share < HALF and ledger.targets is not None else Stance.CANNOT_TELL, share, count, note)
@@ -116,7 +119,10 @@ def on_event_test(ledger: Ledger) -> Shown:
         return cannot_tell("event entries need trades, prices and delivered announcements")
     entries = fills[(fills["shares"] > 0)]
     sessions = closes.index
-    rows = {ticker: np.unique(np.searchsorted(sessions.to_numpy(), part.to_numpy(), side="right") - 1) for ticker, part in announced.groupby(level=0)}
+    rows = {
+        ticker: np.unique(np.searchsorted(sessions.to_numpy(), part.to_numpy(), side="right") - 1)
+        for ticker, part in announced.groupby(level=0)
+    }
     agree = []
     for ticker, day in zip(entries["ticker"], entries["fill_date"], strict=True):
         if ticker in rows:
@@ -131,7 +137,12 @@ def on_event_test(ledger: Ledger) -> Shown:
     if share >= ENOUGH:
         return Shown(Stance.SUPPORTS, share, len(agree), "entries within three sessions after an announcement")
     kept = calendar_kept(ledger)
-    return Shown(Stance.CONTRADICTS if kept else Stance.CANNOT_TELL, share, len(agree), f"the fills keep a {kept} calendar" if kept else "entries after an announcement")
+    return Shown(
+        Stance.CONTRADICTS if kept else Stance.CANNOT_TELL,
+        share,
+        len(agree),
+        f"the fills keep a {kept} calendar" if kept else "entries after an announcement",
+    )
 
 
 def _announcements(ledger: Ledger) -> "pd.Series | None":
@@ -175,7 +186,7 @@ def _in_prices(ledger: Ledger, rate: float) -> Shown | None:
     fills, closes = ledger.fills, ledger.closes
     if fills is None or closes is None:
         return None
-    row, column = closes.index.get_indexer(fills["fill_date"]), closes.columns.get_indexer(fills["ticker"])
+    row, column = closes.index.get_indexer(pd.Index(fills["fill_date"])), closes.columns.get_indexer(pd.Index(fills["ticker"]))
     close = np.where((row >= 0) & (column >= 0), closes.to_numpy()[np.maximum(row, 0), np.maximum(column, 0)], np.nan)
     slip = (fills["price"].to_numpy(dtype=float) / close - 1) * np.sign(fills["shares"].to_numpy(dtype=float))
     known = np.isfinite(slip)

@@ -1,5 +1,6 @@
 """When is the portfolio out of the market? Timing rules, drawdown exits, volatility targets (spec D.2)."""
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,6 +13,9 @@ from finassay_checks.fidelity.shown import ENOUGH, HALF, Shown, cannot_tell, lon
 OUT = 0.01
 FULL = 0.95
 NEAR = 0.05
+RUN = 10
+"""Sessions in a row against a rule which show that it was not followed (spec D.0.6)."""
+_ESTIMATE = re.compile(r"vol|ex.?ante|sigma", re.IGNORECASE)
 _STATE_WORDS = ("on", "in_market", "invested", "risk_on", "regime", "state", "timing", "signal", "above", "market")
 
 
@@ -46,19 +50,24 @@ def derived_states(ledger: Ledger, rule: str) -> Iterator[pd.Series]:
     index = market.reindex(closes.index.union(market.index)).ffill()
     if rule == "index_ma":
         for window in dict.fromkeys((*stated_windows(ledger.rules, "average|sma|ma\\b"), 200, 210, 100, 150, 50)):
-            average = index.rolling(window, min_periods=window).mean()
-            yield _state(index > average, average.notna())
+            level = index.rolling(window, min_periods=window).mean()
+            yield _state(index > level, level.notna())
     elif rule == "index_abs_mom":
         for window in (252, 251, 250, 231):
             change = index / index.shift(window) - 1
             yield _state(change > 0, change.notna())
-        monthly = index.groupby(index.index.to_period("M")).last()
-        change = (monthly / monthly.shift(12) - 1).reindex(index.index.to_period("M"))
+        period = pd.DatetimeIndex(index.index).to_period("M")
+        monthly = index.groupby(period).last()
+        change = (monthly / monthly.shift(12) - 1).reindex(period)
         yield _state(pd.Series(change.to_numpy() > 0, index=index.index), pd.Series(np.isfinite(change.to_numpy()), index=index.index))
     elif rule == "vol_regime":
         for window in dict.fromkeys((*(w for w in stated_windows(ledger.rules, "volatil|regime") if w < 130), 20, 21, 60, 63)):
             level = index.pct_change(fill_method=None).rolling(window, min_periods=window).std()
-            for limit in (level.expanding(252).quantile(0.8), level.rolling(252, min_periods=252).quantile(0.8), level.rolling(756, min_periods=252).quantile(0.8)):
+            for limit in (
+                level.expanding(252).quantile(0.8),
+                level.rolling(252, min_periods=252).quantile(0.8),
+                level.rolling(756, min_periods=252).quantile(0.8),
+            ):
                 yield _state(level <= limit, limit.notna())
 
 
@@ -70,7 +79,7 @@ def _checked(state: pd.Series) -> Iterator[pd.Series]:
     """A daily state at the usual checking frequencies: every session, week ends, month ends."""
     yield state
     for frequency in ("W", "M"):
-        period = state.index.to_period(frequency)
+        period = pd.DatetimeIndex(state.index).to_period(frequency)
         yield state[~period.duplicated(keep="last")]
 
 
@@ -81,7 +90,7 @@ def off_sessions(state: pd.Series, sessions: pd.DatetimeIndex, delay: int) -> np
     fill = row + delay
     inside = (row >= 0) & (fill < len(sessions)) & (fill >= 0)
     flags[fill[inside]] = state.to_numpy()[inside]
-    return pd.Series(flags).ffill().to_numpy() == 0.0
+    return np.asarray(pd.Series(flags).ffill().to_numpy() == 0.0)
 
 
 def _followed(state: pd.Series, exposure: pd.Series) -> tuple[float, int, list[bool]]:
@@ -118,10 +127,11 @@ def timing_test(ledger: Ledger, rule: str) -> Shown:
     share, count, wrong, note = best
     if count == 0:
         return cannot_tell("the rule's state is neither delivered nor derivable, or it is never off")
-    never = float(exposure[exposure.index >= exposure.index[0]].le(OUT).mean()) < 0.001
-    if share >= ENOUGH and (derived or longest_run(wrong) < 10):
+    run = longest_run(wrong)
+    if share >= ENOUGH and (derived or run < RUN):
         return Shown(Stance.SUPPORTS, share, count, note)
-    contradicts = (not derived and (share < HALF or longest_run(wrong) >= 10)) or (never and share < HALF)
+    # A derived state is off by an unvoiced window at worst: only where no usual one is followed even half of the time is that evidence.
+    contradicts = run >= RUN and (share < HALF or not derived)
     return Shown(Stance.CONTRADICTS if contradicts else Stance.CANNOT_TELL, share, count, note)
 
 
@@ -174,24 +184,48 @@ def _estimates(ledger: Ledger) -> Iterator[tuple[str, pd.Series]]:
     """Volatility estimates: delivered ones by name, then those that the held weights give over usual windows."""
     frame = ledger.delivered.frame("states")
     if frame is not None and not frame.empty:
-        for name, part in frame[frame["name"].astype(str).str.contains(r"vol|ex.?ante|estimate|sigma", case=False, regex=True)].groupby("name"):
-            values = pd.to_numeric(part.drop_duplicates("date", keep="last").set_index("date")["value"], errors="coerce").dropna().sort_index()
+        for name, part in frame[frame["name"].astype(str).str.contains(r"vol|ex.?ante|estimate|sigma", case=False, regex=True)].groupby(
+            "name"
+        ):
+            values = (
+                pd.to_numeric(part.drop_duplicates("date", keep="last").set_index("date")["value"], errors="coerce").dropna().sort_index()
+            )
             if len(values) and values.median() > 0:
                 yield f"delivered '{name}'", values / 100 if values.median() > 1.5 else values
+    yield from _estimate_columns(ledger)
     found = ledger.invested()
     if found is None or ledger.closes is None:
         return
     weights, decisions = found
     scaled = weights.div(weights.sum(axis=1).where(lambda s: s > OUT), axis=0)
     returns = ledger.closes.reindex(columns=weights.columns).pct_change(fill_method=None).fillna(0.0).to_numpy()
-    for window in dict.fromkeys((*(w for w in stated_windows(ledger.rules, "volatil|target|covarian") if w >= 10), 60, 63, 20, 21, 126, 252)):
+    for window in dict.fromkeys(
+        (*(w for w in stated_windows(ledger.rules, "volatil|target|covarian") if w >= 10), 60, 63, 20, 21, 126, 252)
+    ):
         for dates in (decisions, pd.DatetimeIndex(weights.index)):
             row = ledger.rows_at(dates)
-            values = [
+            estimates = [
                 float(np.std(returns[max(0, r - window + 1) : r + 1] @ w, ddof=1) * np.sqrt(252)) if r >= window - 1 else np.nan
                 for r, w in zip(row, scaled.fillna(0.0).to_numpy(), strict=True)
             ]
-            yield f"{window}-day estimate", pd.Series(values, index=decisions if dates is decisions else pd.DatetimeIndex(weights.index))
+            yield f"{window}-day estimate", pd.Series(estimates, index=decisions if dates is decisions else pd.DatetimeIndex(weights.index))
+
+
+def _estimate_columns(ledger: Ledger) -> Iterator[tuple[str, pd.Series]]:
+    """Columns of the delivered weights and targets tables that are called a volatility estimate, by the row's date."""
+    choice = ledger.delivered.choices.get("weights")
+    for candidate in choice.candidates if choice else ():
+        frame, day = candidate.table.frame, candidate.columns.get("date", "")
+        if not candidate.table.current or day not in frame:
+            continue
+        dates = pd.to_datetime(frame[day].astype(str), errors="coerce")
+        for column in frame.columns:
+            if _ESTIMATE.search(str(column)):
+                values = pd.Series(pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float), index=pd.DatetimeIndex(dates))
+                values = values[values.index.notna() & values.notna().to_numpy()].sort_index()
+                values = values[~values.index.duplicated(keep="last")]
+                if len(values) and values.median() > 0:
+                    yield f"delivered '{column}'", values / 100 if values.median() > 1.5 else values
 
 
 def vol_target_test(ledger: Ledger, target: float) -> Shown:
@@ -240,4 +274,9 @@ def always_invested_test(ledger: Ledger) -> Shown:
     if share >= ENOUGH:
         return Shown(Stance.SUPPORTS, share, len(since), "sessions invested to at least 95 %")
     wholly_out = float((since <= OUT).mean())
-    return Shown(Stance.CONTRADICTS if share < HALF or wholly_out > 0.05 else Stance.CANNOT_TELL, share, len(since), "sessions invested to at least 95 %")
+    return Shown(
+        Stance.CONTRADICTS if share < HALF or wholly_out > 0.05 else Stance.CANNOT_TELL,
+        share,
+        len(since),
+        "sessions invested to at least 95 %",
+    )

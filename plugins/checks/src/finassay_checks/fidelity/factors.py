@@ -22,7 +22,9 @@ class FactorKind:
 
 
 KINDS: Mapping[str, FactorKind] = {
-    "mom_12_1": FactorKind("momentum", ((252, 21), (251, 20), (253, 22), (231, 21), (250, 20), (240, 20)), 1, ("mom_12_1", "momentum", "mom", "12_1")),
+    "mom_12_1": FactorKind(
+        "momentum", ((252, 21), (251, 20), (253, 22), (231, 21), (250, 20), (240, 20)), 1, ("mom_12_1", "momentum", "mom", "12_1")
+    ),
     "mom_6_1": FactorKind("momentum", ((126, 21), (125, 20), (127, 22), (105, 21), (120, 20)), 1, ("mom_6_1", "momentum", "mom", "6_1")),
     "high_52w": FactorKind("high", ((252, 0), (251, 0), (250, 0), (260, 0)), 1, ("high_52w", "52w", "52_week", "high")),
     "rev_5d": FactorKind("momentum", ((5, 0), (4, 0)), -1, ("rev_5d", "reversal", "rev", "5d")),
@@ -63,14 +65,15 @@ def momentum(closes: pd.DataFrame, look_back: int, skip: int) -> pd.DataFrame:
     return closes.shift(skip) / closes.shift(look_back) - 1
 
 
-def month_end_momentum(closes: pd.DataFrame, months: int, skip: int) -> pd.DataFrame:
-    """The same on month-end closes: at each date, months count back from the last close of the previous or, at a month's end, this month."""
-    period = closes.index.to_period("M")
+def month_end_momentum(closes: pd.DataFrame, months: int, skip: int, *, running: bool = False) -> pd.DataFrame:
+    """The same on month-end closes. Months count back from the last finished month, this one at its last close; with `running` from the
+    running month, whose own close is then never used if `skip` is at least 1."""
+    period = pd.DatetimeIndex(closes.index).to_period("M")
     last = closes.groupby(period).last()
     ends = pd.Series(closes.index, index=closes.index).groupby(period).transform("max")
-    at_end = (ends == closes.index).to_numpy()
+    finished = (ends == closes.index).to_numpy() | running
     position = last.index.get_indexer(period)
-    position = np.where(at_end, position, position - 1)
+    position = np.where(finished, position, position - 1)
     monthly = (last.shift(skip) / last.shift(months) - 1).to_numpy()
     values = np.where((position >= 0)[:, None], monthly[np.maximum(position, 0)], np.nan)
     return pd.DataFrame(values, index=closes.index, columns=closes.columns)
@@ -87,7 +90,9 @@ def beta(closes: pd.DataFrame, market: pd.Series, window: int) -> pd.DataFrame:
     own = market.reindex(closes.index).pct_change(fill_method=None)
     minimum = max(3, int(0.9 * window))
     mean_both = returns.mul(own, axis=0).rolling(window, min_periods=minimum).mean()
-    covariance = mean_both - returns.rolling(window, min_periods=minimum).mean().mul(own.rolling(window, min_periods=minimum).mean(), axis=0)
+    covariance = mean_both - returns.rolling(window, min_periods=minimum).mean().mul(
+        own.rolling(window, min_periods=minimum).mean(), axis=0
+    )
     return covariance.div(own.rolling(window, min_periods=minimum).var(ddof=0), axis=0)
 
 
@@ -123,10 +128,17 @@ def combine(scores: list[pd.DataFrame], method: str) -> pd.DataFrame | None:
         return scores[0]
     complete = np.logical_and.reduce([score.notna().to_numpy() for score in scores])
     if method == "zscore_mean":
-        return sum(zscores(score.where(complete)) for score in scores) / len(scores)  # type: ignore[no-any-return]
+        return _mean([zscores(score.where(complete)) for score in scores])
     if method == "rank_mean":
-        return sum(score.where(complete).rank(axis=1, pct=True) for score in scores) / len(scores)  # type: ignore[no-any-return]
+        return _mean([score.where(complete).rank(axis=1, pct=True) for score in scores])
     if method == "screen_then_rank" and len(scores) == 2:
         first, second = (score.where(complete) for score in scores)
         return second.where(first.ge(first.median(axis=1), axis=0))
     return None
+
+
+def _mean(scores: list[pd.DataFrame]) -> pd.DataFrame:
+    total = scores[0]
+    for score in scores[1:]:
+        total = total + score
+    return total / len(scores)

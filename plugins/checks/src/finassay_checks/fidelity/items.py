@@ -14,7 +14,7 @@ from finassay_checks.fidelity.exposure import vol_target_moved
 from finassay_checks.fidelity.observe import ABSENT, Observations, observations
 from finassay_checks.fidelity.shown import Shown, cannot_tell
 from finassay_checks.fidelity.stops import stop_moved
-from finassay_checks.fidelity.words import Condition, InWords, in_words
+from finassay_checks.fidelity.words import Condition, InWords, accepted, in_words
 
 
 @frozen
@@ -102,9 +102,18 @@ def _finding(item: Item, session_item: bool, seen: Observations, raised: Elicita
     observable = ABSENT.get(item.id) if session_item else seen.observables.get(item.id)
     shown = seen.show(observable) if observable is not None else cannot_tell("no trade can show it")
     origin = raised.raised.get(item.id)
+    words = in_words(item, seen.ledger.places)
+    if words.condition in (Condition.CONTRADICTED, Condition.UNDECIDED) and shown.stance is Stance.SUPPORTS:
+        # The trades do what the item says: words that seem to deny it are read again, and are for a judge if nothing accepts.
+        words = accepted(item, seen.ledger.places) or evolve(words, condition=Condition.UNDECIDED, rival=words.rival or words.quote)
     return ItemFinding(
-        item, session_item, in_words(item, seen.ledger.places), shown, item.id in raised.stated_turn,
-        raised.stated_quote.get(item.id, ("", "")), "user" if session_item else origin.by if origin else "nobody",
+        item,
+        session_item,
+        words,
+        shown,
+        item.id in raised.stated_turn,
+        raised.stated_quote.get(item.id, ("", "")),
+        "user" if session_item else origin.by if origin else "nobody",
     )
 
 
@@ -144,7 +153,9 @@ def settle(findings: tuple[ItemFinding, ...], answer: Answer | None) -> tuple[It
         if label in ("matched", "contradicted", "missing"):
             quote = answer.case_quotes.get(finding.item.id)
             if label == "missing" or quote is not None:
-                words = InWords(Condition(label), quote.text if quote else "", quote.where if quote else "", "judge", verbatim=quote is not None)
+                words = InWords(
+                    Condition(label), quote.text if quote else "", quote.where if quote else "", "judge", verbatim=quote is not None
+                )
                 finding = evolve(finding, words=words, settled_by_judge=True)
         settled.append(finding)
     return tuple(settled)
@@ -189,7 +200,10 @@ def elicitation_facts(package: Package) -> Mapping[str, Json]:
     first = raised.builds[0] if raised.builds else 0
     untold = [i for i in raised.h if i not in raised.o]
     return {
-        "H": list(raised.h), "O": list(raised.o), "S": list(raised.s), "session_items": list(raised.session_items),
+        "H": list(raised.h),
+        "O": list(raised.o),
+        "S": list(raised.s),
+        "session_items": list(raised.session_items),
         "clarification_coverage": raised.coverage,
         "assumption_rate": found.assumption_rate(),
         "questions": raised.questions,

@@ -27,8 +27,8 @@ class Ledger:
     closes: pd.DataFrame | None = field(repr=False)
     lows: pd.DataFrame | None = field(repr=False)
     fills: pd.DataFrame | None = field(repr=False)
-    """Trades in order of fill date with `decision` (signal date, else the session before), `control` with its `cause`, `first` (first purchases) and `after`
-    (shares after the fill date)."""
+    """Trades by fill date with `decision` (signal date, else the session before), `control` with its `cause`, `first` (first purchases)
+    and `after` (shares after the fill date)."""
     held: pd.DataFrame | None = field(repr=False)
     """Shares after each close."""
     weights: pd.DataFrame | None = field(repr=False)
@@ -71,7 +71,9 @@ def wide(frame: pd.DataFrame | None, value: str) -> pd.DataFrame | None:
     """A long canonical frame as date × ticker; None where it is empty or beyond the bound. Of duplicates the last row counts."""
     if frame is None or value not in frame or frame[value].isna().all():
         return None
-    kept = frame.loc[frame["date"].notna() & frame["ticker"].notna(), ["date", "ticker", value]].drop_duplicates(["date", "ticker"], keep="last")
+    kept = frame.loc[frame["date"].notna() & frame["ticker"].notna(), ["date", "ticker", value]].drop_duplicates(
+        ["date", "ticker"], keep="last"
+    )
     if kept.empty or kept["date"].nunique() * kept["ticker"].nunique() > MAX_CELLS:
         return None
     return kept.pivot(index="date", columns="ticker", values=value).sort_index()
@@ -94,7 +96,7 @@ def _market(delivered: Delivered, closes: pd.DataFrame | None) -> pd.Series | No
         one = broad if not broad.empty else frame
         one = one[one["name"] == one["name"].iloc[0]].drop_duplicates("date", keep="last").set_index("date").sort_index()
         level = one["equity"] if one["equity"].notna().any() else (1 + one["ret"].fillna(0)).cumprod()
-        return level.dropna()
+        return pd.Series(level.dropna())
     if closes is not None:
         for ticker in ("SPY", "^GSPC", "SPX", "SP500", "VOO", "IVV"):
             if ticker in closes:
@@ -128,7 +130,7 @@ def _shares_after(fills: pd.DataFrame, held: pd.DataFrame | None) -> np.ndarray:
         last = running.groupby([order["ticker"], order["fill_date"]]).transform("last")
         return last.reindex(fills.index).to_numpy()
     rows = held.index.searchsorted(pd.DatetimeIndex(fills["fill_date"]), side="left")
-    columns = held.columns.get_indexer(fills["ticker"])
+    columns = held.columns.get_indexer(pd.Index(fills["ticker"]))
     values = held.to_numpy()[np.minimum(rows, len(held) - 1), np.maximum(columns, 0)]
     return np.where((rows < len(held)) & (columns >= 0), values, np.nan)
 
@@ -179,7 +181,8 @@ def stated_windows(text: str, words: str) -> tuple[int, ...]:
 
 
 _SLOTS = re.compile(
-    r"\b(?:top|best|hold(?:s|ing)?|up to|at most|maximum of|number of (?:names|stocks|holdings|positions|slots)\W{1,3})\s*(?:the\s+)?(\d{1,3})\b(?!\s*(?:%|days?|months?|bp))"
+    r"\b(?:top|best|hold(?:s|ing)?|up to|at most|maximum of|number of (?:names|stocks|holdings|positions"
+    r"|slots)\W{1,3})\s*(?:the\s+)?(\d{1,3})\b(?!\s*(?:%|days?|months?|bp))"
     r"|\b(\d{1,3})\s+(?:names|stocks|holdings|positions|slots)\b",
     re.IGNORECASE,
 )

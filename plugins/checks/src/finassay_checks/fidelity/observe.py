@@ -3,6 +3,7 @@
 An unknown name, a wrong argument and a delivery that cannot be rebuilt give `cannot tell`; a test never raises for what was delivered.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -10,9 +11,9 @@ from attrs import define
 
 from finassay.api.delivery import Package
 from finassay.api.strategy import Observable, Stance
-from finassay_checks.fidelity.ledger import Ledger, ledger
 from finassay_checks.fidelity.execution import drift_band_test, fee_test, no_control_test, no_cost_test, on_event_test, schedule_test
 from finassay_checks.fidelity.exposure import always_invested_test, drawdown_test, timing_test, vol_target_test
+from finassay_checks.fidelity.ledger import Ledger, ledger
 from finassay_checks.fidelity.optimised import Resolved, covariance_shown, weighting_shown
 from finassay_checks.fidelity.selection import Selection, combination_test, factor_test, selection
 from finassay_checks.fidelity.shown import Shown, cannot_tell
@@ -43,7 +44,8 @@ class Observations:
         if test is None:
             return cannot_tell(f"no test is called '{observable.test}'")
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # empty and infinite cells of hostile tables
                 return test(self, observable.arguments)
         except (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError, FloatingPointError, np.linalg.LinAlgError) as error:
             return cannot_tell(f"the delivered tables do not serve the test ({type(error).__name__})")

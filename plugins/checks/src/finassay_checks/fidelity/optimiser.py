@@ -18,7 +18,7 @@ def ewma_covariance(returns: Array, decay: float = 0.94) -> Array:
     """Exponentially weighted second moments with `decay` a day, newest row last (RiskMetrics)."""
     weights = decay ** np.arange(len(returns) - 1, -1, -1)
     weights /= weights.sum()
-    return (returns * weights[:, None]).T @ returns  # type: ignore[no-any-return]
+    return (returns * weights[:, None]).T @ returns
 
 
 def ledoit_wolf_covariance(returns: Array) -> Array:
@@ -67,32 +67,39 @@ def risk_parity(covariance: Array) -> Array:
 
 
 def project(point: Array, cap: float) -> Array:
-    """The nearest point with entries in [0, cap] that sum to 1; `cap` is raised to 1/N where it is smaller."""
+    """The nearest point with entries in [0, cap] that sum to 1; `cap` is raised to 1/N where it is smaller.
+
+    The sum of clipped entries falls piecewise linearly in the shift: the piece that crosses 1 is found among its breakpoints.
+    """
     cap = max(cap, 1 / len(point))
-    low, high = point.min() - cap, point.max()
-    for _ in range(60):
-        middle = (low + high) / 2
-        if np.clip(point - middle, 0, cap).sum() > 1:
-            low = middle
-        else:
-            high = middle
-    return np.clip(point - (low + high) / 2, 0, cap)
+    breaks = np.sort(np.concatenate((point, point - cap)))
+    sums = np.clip(point[None, :] - breaks[:, None], 0, cap).sum(axis=1)
+    at = max(1, len(sums) - int(np.searchsorted(sums[::-1], 1.0)))
+    if at >= len(breaks):
+        return np.full(len(point), 1 / len(point))
+    high, low = float(sums[at - 1]), float(sums[at])
+    fraction = (high - 1.0) / (high - low) if high > low else 0.0
+    projected: Array = np.clip(point - (breaks[at - 1] + fraction * (breaks[at] - breaks[at - 1])), 0, cap)
+    return projected
 
 
 def maximise_utility(mean: Array, covariance: Array, aversion: float, cap: float = 1.0) -> Array:
-    """argmax mean·w - aversion/2 · w'Σw over the capped simplex, by accelerated projected gradient."""
+    """argmax mean·w - aversion/2 · w'Σw over the capped simplex, by accelerated projected gradient with restarts."""
     width = len(mean)
     matrix = aversion * covariance
     step = 1 / max(float(np.linalg.eigvalsh(matrix)[-1]), 1e-12)
     weights = momentum = np.full(width, 1 / width)
     inertia = 1.0
-    for _ in range(2000):
+    for _ in range(600):
         after = project(momentum - step * (matrix @ momentum - mean), cap)
+        if float((momentum - after) @ (after - weights)) > 0:
+            inertia = 1.0
         inertia_after = (1 + np.sqrt(1 + 4 * inertia * inertia)) / 2
-        momentum = after + (inertia - 1) / inertia_after * (after - weights)
-        if np.abs(after - weights).max() < 1e-9:
-            return after
-        weights, inertia = after, inertia_after
+        moved = after - weights
+        momentum = after + (inertia - 1) / inertia_after * moved
+        weights, inertia = after, float(inertia_after)
+        if float(np.abs(moved).max()) < 1e-7:
+            break
     return weights
 
 
@@ -105,15 +112,17 @@ def minimise_variance(covariance: Array, cap: float = 1.0) -> Array:
 def maximise_sharpe(mean: Array, covariance: Array, cap: float = 1.0) -> Array:
     """The portfolio of the highest mean/deviation: the best point of the efficient frontier, by golden section over the risk aversion."""
     scale = float(np.trace(covariance)) / len(covariance)
-    if mean.max() <= 0:
+    if float(mean.max()) <= 0:
         return minimise_variance(covariance, cap)
 
     def at(log_aversion: float) -> tuple[float, Array]:
         weights = maximise_utility(mean, covariance, float(np.exp(log_aversion)), cap)
-        return float(mean @ weights / np.sqrt(max(weights @ covariance @ weights, 1e-18))), weights
+        variance = float(weights @ covariance @ weights)
+        return float(mean @ weights) / float(np.sqrt(max(variance, 1e-18))), weights
 
-    low, high = np.log(abs(mean).max() / scale) - 4, np.log(abs(mean).max() / scale) + 6
-    ratio = (np.sqrt(5) - 1) / 2
+    middle = float(np.log(np.abs(mean).max() / scale))
+    low, high = middle - 4, middle + 6
+    ratio = float((np.sqrt(5) - 1) / 2)
     for _ in range(24):
         left, right = high - ratio * (high - low), low + ratio * (high - low)
         if at(left)[0] < at(right)[0]:

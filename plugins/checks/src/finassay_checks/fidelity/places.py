@@ -10,7 +10,8 @@ from finassay_checks.model import Delivered, Document
 
 _HEADING = re.compile(r"^\s{0,3}(?:(#{1,6})\s+(.+?)\s*#*\s*|\*\*([^*\n]{2,80})\*\*:?\s*)$")
 _RULES = re.compile(
-    r"\b(?:rules?|method(?:ology|s)?|specification|spec|assumptions?|settings?|parameters?|strategy|how (?:it|this) works|approach|construction|"
+    r"\b(?:rules?|method(?:ology|s)?|specification|spec|assumptions?|settings?|parameters?|strategy|how (?:it|this) works|approach"
+    r"|construction|"
     r"definitions?|what (?:was|is|i) (?:built|tested|did)|implementation)\b",
     re.IGNORECASE,
 )
@@ -53,7 +54,9 @@ def sections(text: str) -> tuple[Section, ...]:
             found.append(((match[2] or match[3]).strip(), len(match[1]) if match[1] else 7, []))
         else:
             found[-1][2].append(line)
-    return tuple(Section(heading, "\n".join(lines), level) for heading, level, lines in found if heading or any(line.strip() for line in lines))
+    return tuple(
+        Section(heading, "\n".join(lines), level) for heading, level, lines in found if heading or any(line.strip() for line in lines)
+    )
 
 
 def is_rule_heading(heading: str) -> bool:
@@ -66,7 +69,8 @@ def is_aside_heading(heading: str) -> bool:
 
 def _split(document: Document) -> tuple[str, str]:
     """Rule sections and the other sections of a document, those about variants and benchmarks left out of both."""
-    rules, rest = [], []
+    rules: list[str] = []
+    rest: list[str] = []
     under: list[tuple[int, bool, bool]] = []
     for section in sections(document.text):
         under = [entry for entry in under if entry[0] < section.level]
@@ -80,12 +84,16 @@ def _split(document: Document) -> tuple[str, str]:
 
 
 def _spec_rows(delivered: Delivered) -> Iterator[Place]:
-    """Delivered specification tables as lines `item | value`."""
+    """Delivered specification tables as table rows of text."""
     choice = delivered.choices.get("spec")
     for candidate in choice.candidates if choice else ():
         if candidate.table.current:
-            lines = [" | ".join(str(cell) for cell in row if str(cell) not in ("nan", "None", "")) for row in candidate.frame.head(200).itertuples(index=False)]
-            yield Place(0, "specification table", candidate.table.where, "\n".join(lines), rules=True, verbatim=False)
+            cells = (
+                [str(cell) for cell in row if str(cell) not in ("nan", "None", "")]
+                for row in candidate.frame.head(200).itertuples(index=False)
+            )
+            text = "\n".join(f"| {' | '.join(row)} |" for row in cells if row)
+            yield Place(0, "specification table", candidate.table.where, text, rules=True, verbatim=False)
 
 
 def code_arguments(code: str) -> tuple[tuple[str, str, str], ...]:
@@ -119,7 +127,7 @@ def code_arguments(code: str) -> tuple[tuple[str, str, str], ...]:
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
                     add(key.value, value)
         elif isinstance(node, ast.FunctionDef):
-            positional = node.args.args[len(node.args.args) - len(node.args.defaults):]
+            positional = node.args.args[len(node.args.args) - len(node.args.defaults) :]
             for argument, default in zip(positional, node.args.defaults, strict=True):
                 add(argument.arg, default)
             for argument, keyword_default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
@@ -137,7 +145,12 @@ def newest_entry(delivered: Delivered) -> Document | None:
         return None
     text = "\n".join(document.text for document in delivered.reports)
     named = [document for document in scripts if document.where.rsplit("/", 1)[-1] in text]
-    likely = [document for document in named if _ENTRY.search(document.where)] or [d for d in scripts if _ENTRY.search(d.where)] or named or scripts
+    likely = (
+        [document for document in named if _ENTRY.search(document.where)]
+        or [d for d in scripts if _ENTRY.search(d.where)]
+        or named
+        or scripts
+    )
     return max(likely, key=lambda document: document.turn)
 
 
@@ -164,7 +177,6 @@ def places(delivered: Delivered) -> tuple[Place, ...]:
         if document.where not in seen and document.current:
             rules, other = _split(document)
             rest.append(Place(3, "another current document", document.where, f"{rules}\n{other}"))
-    for earlier in reversed(delivered.messages):
-        if message is None or earlier.where != message.where:
-            rest.append(Place(4, "an earlier message", earlier.where, earlier.text))
+    earlier = [said for said in reversed(delivered.messages) if message is None or said.where != message.where]
+    rest += [Place(4, "an earlier message", said.where, said.text) for said in earlier]
     return (*found, *rest)

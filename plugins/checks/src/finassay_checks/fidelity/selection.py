@@ -10,15 +10,22 @@ import pandas as pd
 from attrs import define, field, frozen
 
 from finassay.api.strategy import Observable, Stance
-from finassay_checks.fidelity.ledger import Ledger, slots, stated_windows, wide
 from finassay_checks.fidelity.factors import DELIVERED_NAMES, KINDS, MONTHS, RIVALS, combine, month_end_momentum, raw_score
+from finassay_checks.fidelity.ledger import Ledger, slots, stated_windows, wide
 from finassay_checks.fidelity.shown import ENOUGH, Shown, cannot_tell
 
 METHODS = ("zscore_mean", "rank_mean", "screen_then_rank")
 MAX_COMPOSITES = 24
 _SCREEN = re.compile(r"\b(?:exclud\w+|filter\w*|minimum price|liquidity|only (?:names|stocks) (?:with|that)|eligib\w+)\b", re.IGNORECASE)
-_TIMES = {"mom_12_1": r"moment|12[- ]?1|winner|return", "mom_6_1": r"moment|6[- ]?1|winner|return", "high_52w": r"52|high", "low_vol": r"volatil|calm|std|deviation",
-          "low_beta": r"beta", "rev_5d": r"revers|los[et]|week", "rev_21d": r"revers|los[et]|month"}
+_TIMES = {
+    "mom_12_1": r"moment|12[- ]?1|winner|return",
+    "mom_6_1": r"moment|6[- ]?1|winner|return",
+    "high_52w": r"52|high",
+    "low_vol": r"volatil|calm|std|deviation",
+    "low_beta": r"beta",
+    "rev_5d": r"revers|los[et]|week",
+    "rev_21d": r"revers|los[et]|month",
+}
 
 
 @frozen
@@ -49,7 +56,9 @@ class Selection:
         own = spec.windows
         if spec.kind in ("volatility", "beta"):
             own = tuple(dict.fromkeys((*((window, 0) for window in stated if window >= 10), *own)))
-        months: tuple[tuple[int, int] | str, ...] = ("months",) if factor in MONTHS else ()
+        months: tuple[tuple[int, int] | str, ...] = (
+            () if factor not in MONTHS else ("months", "running months") if MONTHS[factor][1] else ("months",)
+        )
         return (*own, *months)
 
     def score(self, factor: str, window: tuple[int, int] | str) -> pd.DataFrame | None:
@@ -59,7 +68,7 @@ class Selection:
             if closes is None:
                 self._scores[key] = None
             elif isinstance(window, str):
-                self._scores[key] = KINDS[factor].sign * month_end_momentum(closes, *MONTHS[factor])
+                self._scores[key] = KINDS[factor].sign * month_end_momentum(closes, *MONTHS[factor], running=window != "months")
             else:
                 self._scores[key] = raw_score(factor, closes, window, self.ledger.market)
         return self._scores[key]
@@ -73,7 +82,13 @@ class Selection:
         names, sign = (KINDS[factor].names, 1) if factor in KINDS else DELIVERED_NAMES.get(factor, ((factor,), 1))
         signals = self.ledger.delivered.frame("signals")
         if signals is not None and not signals.empty:
-            named = signals[signals["name"].astype(str).str.lower().str.replace(r"[\s-]+", "_", regex=True).apply(lambda name: any(word in name for word in names))]
+            named = signals[
+                signals["name"]
+                .astype(str)
+                .str.lower()
+                .str.replace(r"[\s-]+", "_", regex=True)
+                .apply(lambda name: any(word in name for word in names))
+            ]
             named = named if not named.empty else signals if signals["name"].nunique() <= 1 else named
             value = wide(named, "score")
             if value is None and (ranks := wide(named, "rank")) is not None:
@@ -87,10 +102,20 @@ class Selection:
         frame = self.ledger.delivered.frame("fundamentals")
         if frame is None or frame.empty or self.ledger.closes is None:
             return None
-        rows = frame[frame["name"].astype(str).str.lower().str.replace(r"[\s-]+", "_", regex=True).apply(lambda name: any(word in name for word in names))]
+        rows = frame[
+            frame["name"]
+            .astype(str)
+            .str.lower()
+            .str.replace(r"[\s-]+", "_", regex=True)
+            .apply(lambda name: any(word in name for word in names))
+        ]
         known = rows.assign(date=rows["announced"].where(rows["announced"].notna(), rows["period_end"]))
         value = wide(known, "value")
-        return None if value is None else sign * value.reindex(self.ledger.closes.index.union(value.index)).ffill().reindex(self.ledger.closes.index)
+        return (
+            None
+            if value is None
+            else sign * value.reindex(self.ledger.closes.index.union(value.index)).ffill().reindex(self.ledger.closes.index)
+        )
 
     def composites(self, factors: tuple[str, ...], method: str) -> Iterator[tuple[Any, pd.DataFrame]]:
         """Every combined score that the definitions allow, with a key; bounded."""
@@ -130,7 +155,7 @@ class Selection:
             return None
         decisions = pd.DatetimeIndex(fills["decision"])
         row = score.index.searchsorted(decisions, side="right") - 1
-        column = score.columns.get_indexer(fills["ticker"])
+        column = score.columns.get_indexer(pd.Index(fills["ticker"]))
         used, position = np.unique(row[row >= 0], return_inverse=True)
         if not len(used):
             return None
@@ -163,7 +188,7 @@ def _oriented(value: pd.DataFrame, ledger: Ledger) -> pd.DataFrame:
         return -value
     percent = value.rank(axis=1, pct=True)
     row = percent.index.searchsorted(pd.DatetimeIndex(fills["decision"]), side="right") - 1
-    column = percent.columns.get_indexer(fills["ticker"])
+    column = percent.columns.get_indexer(pd.Index(fills["ticker"]))
     buys = (row >= 0) & (column >= 0) & (fills["shares"].to_numpy() > 0)
     return value if buys.any() and np.nanmean(percent.to_numpy()[row[buys], column[buys]]) > 0.5 else -value
 
@@ -177,8 +202,8 @@ def held_most(ledger: Ledger) -> int:
 
 
 def selection(ledger: Ledger, observables: Mapping[str, Observable]) -> Selection:
-    factors = tuple(str(o.arguments["factor"]) for o in observables.values() if o.test == "factor")
-    method = next((str(o.arguments["method"]) for o in observables.values() if o.test == "combination"), "")
+    factors = tuple(str(o.arguments["factor"]) for o in observables.values() if o.test == "factor" and "factor" in o.arguments)
+    method = next((str(o.arguments.get("method", "")) for o in observables.values() if o.test == "combination"), "")
     optimised = any(o.test == "optimised-weights" for o in observables.values())
     return Selection(ledger, factors, method, exits=not optimised)
 
@@ -193,32 +218,61 @@ def factor_test(chosen: Selection, factor: str) -> Shown:
         return cannot_tell("no trade log")
     if chosen.method == "ic_weighted":
         return _changing_weights(chosen, factor)
-    methods = (chosen.method, *(m for m in METHODS if m != chosen.method)) if chosen.method else ("",)
-    own = [agreement for m in methods if (agreement := chosen.best(chosen.factors, m)) is not None]
-    if not own:
+    if factor not in chosen.factors:
+        return cannot_tell("the factor is none of the belief's")
+    best, enough = _own(chosen)
+    if best is None:
         return cannot_tell("the ranking cannot be derived again from delivered files")
-    best = max(own, key=lambda agreement: agreement.share)
-    note = f"buys among the best {slots(chosen.ledger, held_most(chosen.ledger))} and exits outside them: {best.share:.1%} of {best.count}"
-    if best.share >= _limit(chosen.ledger):
-        return Shown(Stance.SUPPORTS, best.share, best.count, note)
-    for rival in _rivals(chosen, factor):
-        other = max((a.share for m in methods if (a := chosen.best(rival, m if len(rival) > 1 else "")) is not None), default=0.0)
-        if other >= ENOUGH:
-            return Shown(Stance.CONTRADICTS, best.share, best.count, f"{note}; {' and '.join(rival)} fits {other:.1%}")
-    alone = [a.percentile for _, score in chosen.composites((factor,), "") if (a := chosen.agreement(score)) is not None and np.isfinite(a.percentile)]
+    slots_held = slots(chosen.ledger, held_most(chosen.ledger))
+    note = f"buys among the best {slots_held} and exits outside them: {best.share:.1%} of {best.count}"
+    closer = ""
+    for rival in _rivals(chosen, factor, others=best.share < enough):
+        agreements = (chosen.best(rival, method if len(rival) > 1 else "") for method in _methods(chosen))
+        other = max((a.share for a in agreements if a is not None), default=0.0)
+        if other >= ENOUGH and (other > best.share or (other == best.share and len(rival) < len(chosen.factors))):
+            closer = f"{' and '.join(rival)} fits {other:.1%}"
+            break
+    if best.share >= enough:
+        # A ranking that fits as well without this factor leaves it unshown.
+        return Shown(Stance.CANNOT_TELL if closer else Stance.SUPPORTS, best.share, best.count, f"{note}; {closer}" if closer else note)
+    if closer:
+        return Shown(Stance.CONTRADICTS, best.share, best.count, f"{note}; {closer}")
+    alone = [
+        a.percentile
+        for _, score in chosen.composites((factor,), "")
+        if (a := chosen.agreement(score)) is not None and np.isfinite(a.percentile)
+    ]
     if alone and max(alone) < 0.5:
         return Shown(Stance.CONTRADICTS, best.share, best.count, f"{note}; names bought lie at percentile {max(alone):.0%} of the factor")
     return Shown(Stance.CANNOT_TELL, best.share, best.count, note)
 
 
-def _rivals(chosen: Selection, factor: str) -> Iterator[tuple[str, ...]]:
-    """The same ranking with another factor in this one's place, then without it."""
-    others = RIVALS.get(factor, ()) if len(chosen.factors) > 1 else tuple(f for f in KINDS if f != factor)
-    for other in others:
-        if other not in chosen.factors and chosen.served(other):
-            yield tuple(other if f == factor else f for f in chosen.factors)
+def _methods(chosen: Selection) -> tuple[str, ...]:
+    """The belief's combination first, then its siblings: a factor is shown under any of them."""
+    return (chosen.method, *(m for m in METHODS if m != chosen.method)) if chosen.method else ("",)
+
+
+def _own(chosen: Selection) -> tuple[Agreement | None, float]:
+    """The agreement by the belief's combination, or by a sibling where that falls short, and the share that is enough."""
+    enough = _limit(chosen.ledger)
+    best: Agreement | None = None
+    for method in _methods(chosen):
+        found = chosen.best(chosen.factors, method)
+        if found is not None and (best is None or found.share > best.share):
+            best = found
+        if best is not None and best.share >= enough:
+            break
+    return best, enough
+
+
+def _rivals(chosen: Selection, factor: str, *, others: bool) -> Iterator[tuple[str, ...]]:
+    """The ranking without this factor; with `others` also with another one in its place."""
     if len(chosen.factors) > 1:
         yield tuple(f for f in chosen.factors if f != factor)
+    if others:
+        for other in RIVALS.get(factor, ()) if len(chosen.factors) > 1 else tuple(f for f in KINDS if f != factor):
+            if other not in chosen.factors and chosen.served(other):
+                yield tuple(other if f == factor else f for f in chosen.factors)
 
 
 def combination_test(chosen: Selection, method: str) -> Shown:
@@ -252,10 +306,20 @@ def _changing_weights(chosen: Selection, factor: str) -> Shown:
         return cannot_tell("the delivered scores do not give every factor and their blend")
     agreement = chosen.agreement(total)
     if agreement is None or agreement.share < ENOUGH:
-        return Shown(Stance.CANNOT_TELL, agreement.share if agreement else None, agreement.count if agreement else 0, "fills follow the delivered blend")
+        return Shown(
+            Stance.CANNOT_TELL,
+            agreement.share if agreement else None,
+            agreement.count if agreement else 0,
+            "fills follow the delivered blend",
+        )
     fitted, spread = _blend(total, parts)
     supports = fitted >= ENOUGH and spread > 0.05
-    return Shown(Stance.SUPPORTS if supports else Stance.CANNOT_TELL, fitted, len(total), f"a blend of the factors on {fitted:.1%} of dates, weights vary by {spread:.2f}")
+    return Shown(
+        Stance.SUPPORTS if supports else Stance.CANNOT_TELL,
+        fitted,
+        len(total),
+        f"a blend of the factors on {fitted:.1%} of dates, weights vary by {spread:.2f}",
+    )
 
 
 def _blend(total: pd.DataFrame, parts: list[pd.DataFrame]) -> tuple[float, float]:

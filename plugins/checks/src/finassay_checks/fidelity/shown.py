@@ -23,7 +23,7 @@ def cannot_tell(note: str) -> Shown:
 
 
 def by_share(share: float, count: int, note: str, *, rival: float | None = None, delivered_only: bool = False) -> Shown:
-    """Supports from 95 %; contradicts below it if a rival option's share reaches 95 %, or below 50 % where only delivered values are used."""
+    """Supports from 95 %; contradicts below it if a rival option reaches 95 %, or below 50 % where only delivered values are used."""
     if count == 0:
         return cannot_tell(note or "nothing to compare")
     if share >= ENOUGH:

@@ -28,7 +28,7 @@ class Holdings:
 
 @frozen
 class Triggers:
-    """`hits` triggers followed by a sale at the same close or the next fill, of `count`; `exits` off-schedule full exits, `explained` of them."""
+    """`hits` of `count` triggers are followed by a sale; `explained` of `exits` full exits between rebalances follow a trigger."""
 
     hits: int
     count: int
@@ -91,7 +91,9 @@ def triggers(own: Holdings, reference: Floats, threshold: float, probe: Floats |
     exits = (before > FLAT) & ~held & own.quiet[:, None]
     exits[-1] = False
     explained = exits & (_earlier(breach, 0.0).astype(bool) | same)
-    return Triggers(int((started & emptied).sum() + at_close.sum()), int(started.sum() + at_close.sum()), int(exits.sum()), int(explained.sum()))
+    return Triggers(
+        int((started & emptied).sum() + at_close.sum()), int(started.sum() + at_close.sum()), int(exits.sum()), int(explained.sum())
+    )
 
 
 def _best(ledger: Ledger, own: Holdings, kind: str, threshold: float) -> Triggers:
@@ -105,7 +107,7 @@ def _best(ledger: Ledger, own: Holdings, kind: str, threshold: float) -> Trigger
 
 
 def stop_test(ledger: Ledger, kind: str, threshold: float) -> Shown:
-    """`position-stop` or `trailing-stop`: every trigger is followed by a sale at the next fill, and exits between rebalances have a trigger.
+    """`position-stop` or `trailing-stop`: every trigger is followed by a sale, and exits between rebalances have a trigger.
 
     A loss from entry is always a fall from the peak, so the sales of a trailing stop heed a position stop too: what parts them is that the
     other's exits have no trigger here.
@@ -115,11 +117,19 @@ def stop_test(ledger: Ledger, kind: str, threshold: float) -> Shown:
         return cannot_tell("a stop needs the trade log and prices")
     sibling = "trailing-stop" if kind == "position-stop" else "position-stop"
     found, other = (_best(ledger, own, name, threshold) for name in (kind, sibling))
-    note = f"{found.hits} of {found.count} triggers sold at the next fill; {found.explained} of {found.exits} exits between rebalances follow a trigger"
+    note = (
+        f"{found.hits} of {found.count} triggers sold at the next fill; {found.explained} of {found.exits} exits between rebalances"
+        f" follow a trigger"
+    )
     if found.fits:
         return Shown(Stance.SUPPORTS, found.share, found.count, note)
     if other.fits and other.exits:
-        return Shown(Stance.CONTRADICTS, found.share, found.count, f"{note}; {sibling}: {other.hits} of {other.count}, {other.explained} of {other.exits}")
+        return Shown(
+            Stance.CONTRADICTS,
+            found.share,
+            found.count,
+            f"{note}; {sibling}: {other.hits} of {other.count}, {other.explained} of {other.exits}",
+        )
     if found.count == 0:
         return cannot_tell("no holding ever reached the threshold")
     return Shown(Stance.CONTRADICTS if found.share < HALF else Stance.CANNOT_TELL, found.share, found.count, note)

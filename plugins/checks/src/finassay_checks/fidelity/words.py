@@ -3,7 +3,7 @@
 import re
 from enum import StrEnum
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from finassay.api.matching import Mention, Polarity, asks_about, mentions, normalise, sentences
 from finassay.api.strategy import Item
@@ -77,25 +77,52 @@ def in_words(item: Item, known: tuple[Place, ...]) -> InWords:
     """The condition of one item: the first place that decides it counts; a later sentence of the last message may retract it.
 
     A place that says both leaves the decision to the next one; if none decides, the item is undecided. A rule section that speaks about
-    the choice without naming a known option leaves it undecided as well; silence everywhere is missing.
+    the choice without naming a known option leaves it undecided as well; silence everywhere is missing. Of values and of factors other
+    mentions are common (results, alternatives, other rules): they contradict only in a rule section, and only if nothing else accepts.
     """
+    denied: InWords | None = None
     rival: InWords | None = None
-    touched: InWords | None = None
     for rank in sorted({place.rank for place in known}):
         said = [(place, polarity, quote) for place in known if place.rank == rank for polarity, quote in _said(item, place)]
         accepts = next(((place, quote) for place, polarity, quote in said if polarity is Polarity.ACCEPTS), None)
         denies = next(((place, quote) for place, polarity, quote in said if polarity is Polarity.CONTRADICTS), None)
-        if accepts and not denies:
+        if accepts and (not denies or _loose(item)):
             found = InWords(Condition.MATCHED, accepts[1], accepts[0].where, accepts[0].name, accepts[0].verbatim)
+            if denied is not None:
+                return evolve(found, condition=Condition.UNDECIDED, rival=denied.quote)
             return _retracted(item, known, rank) or found
-        if denies and not accepts:
-            return InWords(Condition.CONTRADICTED, denies[1], denies[0].where, denies[0].name, denies[0].verbatim)
+        if denies and not accepts and (rank == 0 or not _loose(item)):
+            verdict = InWords(Condition.CONTRADICTED, denies[1], denies[0].where, denies[0].name, denies[0].verbatim)
+            if not _loose(item):
+                return verdict
+            denied = denied or verdict
         if accepts and denies and rival is None:
             place, quote = accepts
             rival = InWords(Condition.UNDECIDED, quote, place.where, place.name, place.verbatim, rival=denies[1])
-        if touched is None:
-            touched = next((InWords(Condition.UNDECIDED, text, p.where, p.name, p.verbatim) for p in known if p.rank == rank and (text := _touched(item, p))), None)
-    return rival or touched or InWords(Condition.MISSING)
+    return denied or rival or _open(item, known) or InWords(Condition.MISSING)
+
+
+def _open(item: Item, known: tuple[Place, ...]) -> InWords | None:
+    """Undecided where a rule section speaks about the choice without a known option."""
+    for place in known:
+        text = _touched(item, place)
+        if text:
+            return InWords(Condition.UNDECIDED, text, place.where, place.name, place.verbatim)
+    return None
+
+
+def accepted(item: Item, known: tuple[Place, ...]) -> InWords | None:
+    """The first place that says the item, whatever others say; earlier messages left out."""
+    for place in sorted(known, key=lambda place: place.rank):
+        quote = next((quote for polarity, quote in _said(item, place) if polarity is Polarity.ACCEPTS), None)
+        if quote is not None and place.rank <= 3:
+            return InWords(Condition.MATCHED, quote, place.where, place.name, place.verbatim)
+    return None
+
+
+def _loose(item: Item) -> bool:
+    """Whether another mention takes nothing back: a slot that may hold several items, or a value beside other values."""
+    return item.slot == "factor" or item.number is not None
 
 
 def _retracted(item: Item, known: tuple[Place, ...], rank: int) -> InWords | None:
