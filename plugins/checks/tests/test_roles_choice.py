@@ -112,6 +112,23 @@ def test_price_table_that_the_fills_use(tmp_path: Path, made: Simulated) -> None
     assert chosen(found, "prices") == "prices.csv"
 
 
+def test_prices_on_fill_dates_only_are_no_price_table(tmp_path: Path, made: Simulated) -> None:
+    only = made.prices[made.prices["date"].isin(made.trades["fill_date"])]
+    found = delivered(tmp_path, clean_delivery(0) | {"data/prices.csv": only})
+    assert found.choices["prices"].status == "missing"
+    assert "of the days between the first and the last fill" in found.choices["prices"].reasons[0]
+    log_only = delivered(tmp_path / "log", {"transactions.csv": made.trades, "equity.csv": made.equity})
+    assert log_only.choices["prices"].candidates == ()
+
+
+def test_opens_are_not_the_price_table(tmp_path: Path, made: Simulated) -> None:
+    wide = made.prices.pivot(index="date", columns="ticker", values="close")
+    found = delivered(
+        tmp_path, {"close_wide.csv": (wide * 1.001).reset_index(), "open_wide.csv": wide.reset_index(), "trades.csv": made.trades}
+    )
+    assert chosen(found, "prices") == "close_wide.csv"
+
+
 def test_a_cross_check_is_no_price_table(tmp_path: Path, made: Simulated) -> None:
     second = made.prices.assign(second_close=made.prices["close"] * 1.0001)
     found = delivered(tmp_path, {"second_source_check.csv": second, "trades.csv": made.trades})

@@ -43,6 +43,11 @@ class Selector:
         if role not in ("variants", "periods"):
             left = _without(left, _is_variant, "variant", reasons)
         left = _without(left, _is_column_of_log, "column of the fill log", reasons)
+        if role == "prices":
+            left = _without(left, _holds_no_closes, "table of opens, highs, lows or volumes", reasons)
+            left = self._covering(left, chosen, reasons)
+            if not left:
+                return Choice(role, "missing", None, everyone, tuple(reasons))
         for test, why in self._tests(role, chosen):
             if len(left) < 2:
                 break
@@ -51,6 +56,25 @@ class Selector:
             return Choice(role, "found", left[0], everyone, tuple(reasons) or ("the only candidate",))
         where = ", ".join(c.table.where for c in left[:4])
         return Choice(role, "ambiguous", None, everyone, (*reasons, f"fit equally well: {where}"))
+
+    def _covering(self, left: list[RoleTable], chosen: Mapping[Role, Choice], reasons: list[str]) -> list[RoleTable]:
+        """Price tables with a row on at least 95 % of the days on which something is held: between the first and the last fill (spec D.0.6)."""
+        log, curve = _frame(chosen, "trades"), _frame(chosen, "equity")
+        if log is None or not len(log):
+            return left
+        first, last = log["fill_date"].min(), log["fill_date"].max()
+        days = pd.bdate_range(first, last)
+        wanted = 0.9  # weekdays hold up to one holiday in twenty-five
+        if curve is not None and _dates_density(curve["date"]) == 3.0:
+            days, wanted = pd.DatetimeIndex(curve["date"][curve["date"].between(first, last)].unique()), 0.95
+        kept = []
+        for candidate in left:
+            share = float(days.isin(candidate.frame["date"].unique()).mean()) if len(days) else 1.0
+            if share >= wanted:
+                kept.append(candidate)
+            else:
+                reasons.append(f"{candidate.table.where} has prices on {share:.0%} of the days between the first and the last fill")
+        return kept
 
     def _tests(self, role: Role, chosen: Mapping[Role, Choice]) -> list[tuple[Score, str]]:
         log = _frame(chosen, "trades")
@@ -130,6 +154,16 @@ def _is_benchmark(candidate: RoleTable) -> bool:
     )
 
 
+def _holds_no_closes(candidate: RoleTable) -> bool:
+    """A wide table of another field than the close, by its name."""
+    words = set(names.parts(candidate.table.where.rpartition("/")[2]))
+    return (
+        bool(words & {"open", "opens", "high", "highs", "low", "lows", "volume", "volumes"})
+        and not words & {"close", "closes"}
+        and "ticker" not in candidate.columns
+    )
+
+
 def _is_variant(candidate: RoleTable) -> bool:
     return names.is_variant(candidate.table.path.rpartition("/")[2].rsplit(".", 1)[0]) or names.is_variant(
         candidate.table.where.partition("#")[2]
@@ -159,7 +193,11 @@ def _same_frames(left: list[RoleTable]) -> bool:
 
 def _density(candidate: RoleTable) -> float:
     """3 for a row a session, 2 a week, 1 a month, 0 beyond: by the median spacing of dates."""
-    dates = np.sort(candidate.frame["date"].dropna().unique())
+    return _dates_density(candidate.frame["date"])
+
+
+def _dates_density(column: "pd.Series[pd.Timestamp]") -> float:
+    dates = np.sort(column.dropna().unique())
     if len(dates) < 2:
         return 0.0
     spacing = float(np.median(np.diff(dates)).astype("timedelta64[D]").astype(int))

@@ -29,6 +29,9 @@ def prices(shape: Shape, context: Context) -> Found:
     fill, _ = dates_of(shape)
     if fill is None or shape.wide or shape.find(SIDES, "text") or shape.find(("shares", "quantity", "qty"), "number"):
         return
+    # A log's own fill prices are never the price table (spec D.0.6).
+    if trade_columns(shape) or round_trip_columns(shape):
+        return
     found: dict[str, Column | None] = {}
     for field, keys in names.OHLC.items():
         found[field] = shape.find((*keys, *(f"{k}usd" for k in keys)), "number")
