@@ -60,7 +60,7 @@ def test_a_malformed_task_names_file_and_place(tmp_path, change, says):
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"null", b'"text"'])
 def test_a_file_that_is_no_task_is_one_line(tmp_path, content):
     (tmp_path / "t.json").write_bytes(content)
-    with pytest.raises(InvalidFileError, match="t.json"):
+    with pytest.raises(InvalidFileError, match=r"t\.json"):
         read_task(tmp_path / "t.json")
 
 

@@ -213,7 +213,7 @@ def test_a_box_is_stopped_when_the_time_is_up(tmp_path):
     from finassay.api.sandbox import BoxSpec
 
     box = MemorySandbox().open(BoxSpec(tmp_path))
-    agent = ScriptedAgent((lambda m, c: [time.sleep(0.01) for _ in iter(c.cut, True)] and "x" or "x",))
+    agent = ScriptedAgent((lambda m, c: ([time.sleep(0.01) for _ in iter(c.cut, True)] and "x") or "x",))
     agent.capabilities = AgentCapabilities(uses_box=True)
     outcome = turns.run_turn(agent, box, "hello", 1, 0.1, lambda text: text)
     assert outcome.cut

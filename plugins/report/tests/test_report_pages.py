@@ -22,7 +22,7 @@ from finassay_report.reporter import HtmlOptions, HtmlReporter, page_name
 from finassay_report.text import visible, visible_line
 
 OPTIONS = HtmlOptions(resamples=200)
-HOSTILE = '</title></style></svg></pre>"\'><script>alert(1)</script><img src=x onerror=alert(1)> \x1b[31mred\x1b[0m \u202egnp.exe \x00\x07 {{ 7*7 }} &amp;'
+HOSTILE = "</title></style></svg></pre>\"'><script>alert(1)</script><img src=x onerror=alert(1)> \x1b[31mred\x1b[0m \u202egnp.exe \x00\x07 {{ 7*7 }} &amp;"
 VOID = {"meta", "br", "line", "rect", "circle", "polyline", "polygon", "img", "link", "input", "hr"}
 
 
@@ -45,7 +45,21 @@ class Page(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag not in {"script", "img", "iframe", "object", "embed", "link", "form", "base", "video", "audio", "image", "use", "foreignobject"}
+        assert tag not in {
+            "script",
+            "img",
+            "iframe",
+            "object",
+            "embed",
+            "link",
+            "form",
+            "base",
+            "video",
+            "audio",
+            "image",
+            "use",
+            "foreignobject",
+        }
         for name, value in attrs:
             assert not name.startswith("on")
             assert name not in {"src", "srcset", "action", "xlink:href", "background"}
@@ -89,8 +103,18 @@ def one_session(run: RunView, session: SessionView, folder: Path) -> str:
 
 def test_the_index_says_what_happened(pages: Path) -> None:
     page = Page(read(pages / "index.html"))
-    for expected in ("11 of 40 graded sessions were accepted", "bubblewrap (isolates files, network, processes)", "9f2c4d7be1a05c38", "lexical",
-                     "Silent failures", "storyteller", "Where sessions break", "From an observer", "Of <b>text</b>.", "user_walked_away"):
+    for expected in (
+        "11 of 40 graded sessions were accepted",
+        "bubblewrap (isolates files, network, processes)",
+        "9f2c4d7be1a05c38",
+        "lexical",
+        "Silent failures",
+        "storyteller",
+        "Where sessions break",
+        "From an observer",
+        "Of <b>text</b>.",
+        "user_walked_away",
+    ):
         assert expected in page.said, expected
     assert len(set(page.links)) == 40
     assert all((pages / link).is_file() for link in page.links)
@@ -137,16 +161,32 @@ def hostile(session: SessionView, store_root: Path) -> SessionView:
     verdicts = tuple(Graded.of(g.dimension, scored) for g in card.verdicts)
     delivery = Delivery(1, (DeliveredFile(HOSTILE + ".md", "0" * 64, 3),), (Rejected(HOSTILE, HOSTILE),))
     return evolve(
-        session, id=HOSTILE, agent=HOSTILE, conversation=Conversation((Message("u0", 0, "user", HOSTILE), Message("a1", 1, "agent", HOSTILE * 50))),
-        deliveries=(delivery,), end_detail=HOSTILE, log=(LogEvent(1, "tool-call", {HOSTILE: HOSTILE}),), identity={HOSTILE: HOSTILE, "sandbox": {"id": HOSTILE}},
-        scorecard=evolve(card, verdicts=verdicts, incomplete=(HOSTILE,), evaluator=evolve(card.evaluator, judge=HOSTILE)), blob_root=str(store_root),
+        session,
+        id=HOSTILE,
+        agent=HOSTILE,
+        conversation=Conversation((Message("u0", 0, "user", HOSTILE), Message("a1", 1, "agent", HOSTILE * 50))),
+        deliveries=(delivery,),
+        end_detail=HOSTILE,
+        log=(LogEvent(1, "tool-call", {HOSTILE: HOSTILE}),),
+        identity={HOSTILE: HOSTILE, "sandbox": {"id": HOSTILE}},
+        scorecard=evolve(card, verdicts=verdicts, incomplete=(HOSTILE,), evaluator=evolve(card.evaluator, judge=HOSTILE)),
+        blob_root=str(store_root),
     )
 
 
 def test_nothing_that_an_agent_wrote_acts(run: RunView, tmp_path: Path) -> None:
     bad = hostile(run.sessions[12], tmp_path / "none")
-    view = evolve(run, name=HOSTILE, sessions=(bad, run.sessions[0]), simulator=HOSTILE, judge=HOSTILE, notes=(HOSTILE,), created=HOSTILE,
-                  versions={HOSTILE: HOSTILE}, sections=(ReportSection(HOSTILE, HOSTILE),))
+    view = evolve(
+        run,
+        name=HOSTILE,
+        sessions=(bad, run.sessions[0]),
+        simulator=HOSTILE,
+        judge=HOSTILE,
+        notes=(HOSTILE,),
+        created=HOSTILE,
+        versions={HOSTILE: HOSTILE},
+        sections=(ReportSection(HOSTILE, HOSTILE),),
+    )
     folder = tmp_path / "out"
     index = HtmlReporter(OPTIONS).write(view, folder)
     written = sorted(p for p in folder.rglob("*") if p.is_file())
@@ -171,8 +211,11 @@ def test_two_names_never_share_a_file(run: RunView) -> None:
 
 
 def test_long_texts_are_bounded(run: RunView, tmp_path: Path) -> None:
-    session = evolve(run.sessions[0], conversation=Conversation((Message("u0", 0, "user", "x" * 5_000_000),)),
-                     log=tuple(LogEvent(1, "note", {"text": "y" * 5_000}) for _ in range(2_000)))
+    session = evolve(
+        run.sessions[0],
+        conversation=Conversation((Message("u0", 0, "user", "x" * 5_000_000),)),
+        log=tuple(LogEvent(1, "note", {"text": "y" * 5_000}) for _ in range(2_000)),
+    )
     text = one_session(run, session, tmp_path)
     assert len(text) < 900_000
     assert "4,960,000 more characters" in text
@@ -180,7 +223,9 @@ def test_long_texts_are_bounded(run: RunView, tmp_path: Path) -> None:
 
 
 def test_sessions_that_were_not_graded_have_a_page(run: RunView, tmp_path: Path) -> None:
-    session = evolve(run.sessions[0], scorecard=None, valid=False, end_reason="environment_error", deliveries=(), turns=(), conversation=Conversation())
+    session = evolve(
+        run.sessions[0], scorecard=None, valid=False, end_reason="environment_error", deliveries=(), turns=(), conversation=Conversation()
+    )
     said = Page(one_session(run, session, tmp_path)).said
     assert "Not graded" in said
     assert "The session does not count." in said
@@ -220,7 +265,18 @@ def test_a_table_shows_its_first_rows(store) -> None:
     assert found.table.rows == (("2019-01-02", "1.5"),) * 8
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe\x00", b"a\nb\nc", b'"unclosed,1\n2,3', b"a,b\n" + b"1,2,3,4\n" * 3, b"," * 100_000, b"\xff\xfe" + "a,b\n1,2\n".encode("utf-16-le")])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x00\xff\xfe\x00",
+        b"a\nb\nc",
+        b'"unclosed,1\n2,3',
+        b"a,b\n" + b"1,2,3,4\n" * 3,
+        b"," * 100_000,
+        b"\xff\xfe" + "a,b\n1,2\n".encode("utf-16-le"),
+    ],
+)
 def test_malformed_tables_are_shown_as_something(store, content: bytes) -> None:
     found = view_of(store, "t.csv", content)
     assert found.table is not None or found.text is not None
@@ -233,7 +289,10 @@ def test_formulas_and_markup_in_cells_are_text(store) -> None:
 
 def test_binary_files_and_lost_bytes_are_named(store) -> None:
     assert view_of(store, "m.pkl", b"\x80").note == "not shown: no text file"
-    assert files(Delivery(1, (DeliveredFile("a.md", "f" * 64, 1),)), Bytes(str(store.root)), 10)[0].note == "its bytes are not stored with the run"
+    assert (
+        files(Delivery(1, (DeliveredFile("a.md", "f" * 64, 1),)), Bytes(str(store.root)), 10)[0].note
+        == "its bytes are not stored with the run"
+    )
     assert files(Delivery(1, (DeliveredFile("a.md", "../../x", 1),)), Bytes(str(store.root)), 10)[0].text is None
 
 
@@ -249,11 +308,23 @@ def test_drawdown_is_from_the_running_maximum(store) -> None:
 
 
 def test_the_benchmark_is_not_taken_for_the_curve(store) -> None:
-    found = curve_of(store, benchmark_equity=b"date,value\n2019-01-01,1\n2019-01-02,2\n", equity_curve=b"date,value\n2019-01-01,5\n2019-01-02,6\n")
+    found = curve_of(
+        store, benchmark_equity=b"date,value\n2019-01-01,1\n2019-01-02,2\n", equity_curve=b"date,value\n2019-01-01,5\n2019-01-02,6\n"
+    )
     assert found.values == (5, 6)
 
 
-@pytest.mark.parametrize("content", [b"", b"date,nav\n", b"x,y\n1,2\n", b"date,nav\n2019-01-01,inf\n2019-01-02,nan\n", b"date,nav\nnever,1\nalways,2\n", b"date,nav\n2019-01-01,-5\n2019-01-02,0\n"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"date,nav\n",
+        b"x,y\n1,2\n",
+        b"date,nav\n2019-01-01,inf\n2019-01-02,nan\n",
+        b"date,nav\nnever,1\nalways,2\n",
+        b"date,nav\n2019-01-01,-5\n2019-01-02,0\n",
+    ],
+)
 def test_what_is_no_curve_gives_none(store, content: bytes) -> None:
     assert curve_of(store, equity=content) is None
 

@@ -147,9 +147,7 @@ class Catalog:
             except CatalogError as error:
                 report.append(Health(offer, problem=str(error)))
         clashes = [offers for offers in self._offers.values() if len(offers) > 1]
-        for offers in clashes:
-            report.append(Health(offers[0], problem=f"also offered by {', '.join(o.distribution for o in offers[1:])}: name it qualified"))
-        return report
+        return report + [Health(o[0], f"also offered by {', '.join(x.distribution for x in o[1:])}: name it qualified") for o in clashes]
 
 
 def _broken(offer: Offer, reason: str) -> BrokenComponentError:

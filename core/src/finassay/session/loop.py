@@ -24,7 +24,6 @@ from finassay.session.intake import FOLDER, IntakeLimits, restore_delivery, take
 from finassay.session.turns import TurnOutcome, run_turn
 from finassay.session.validation import MAX_REGENERATIONS, validate, validate_opening
 
-
 T = TypeVar("T")
 
 

@@ -14,10 +14,34 @@ from finassay_report.text import visible_line
 if TYPE_CHECKING:
     import pandas as pd
 
-TEXT: Final = frozenset({
-    ".cfg", ".csv", ".htm", ".html", ".ini", ".ipynb", ".jl", ".json", ".jsonl", ".log", ".markdown", ".md", ".py", ".r", ".rst", ".sh",
-    ".sql", ".tex", ".toml", ".tsv", ".txt", ".xml", ".yaml", ".yml",
-})
+TEXT: Final = frozenset(
+    {
+        ".cfg",
+        ".csv",
+        ".htm",
+        ".html",
+        ".ini",
+        ".ipynb",
+        ".jl",
+        ".json",
+        ".jsonl",
+        ".log",
+        ".markdown",
+        ".md",
+        ".py",
+        ".r",
+        ".rst",
+        ".sh",
+        ".sql",
+        ".tex",
+        ".toml",
+        ".tsv",
+        ".txt",
+        ".xml",
+        ".yaml",
+        ".yml",
+    }
+)
 MAX_FILES: Final = 200
 MAX_PREVIEWS: Final = 60
 MAX_COLUMNS: Final = 12
@@ -113,8 +137,14 @@ def _read_csv(content: bytes, delimiter: str, cut: bool, rows: int) -> "pd.DataF
         content = content[: content.rfind(b"\n") + 1]
     try:
         return pd.read_csv(
-            io.StringIO(_decode(content)), sep=delimiter, dtype=str, nrows=rows, keep_default_na=False, on_bad_lines="skip",
-            index_col=False, engine="c",
+            io.StringIO(_decode(content)),
+            sep=delimiter,
+            dtype=str,
+            nrows=rows,
+            keep_default_na=False,
+            on_bad_lines="skip",
+            index_col=False,
+            engine="c",
         )
     except (ValueError, pd.errors.ParserError, pd.errors.EmptyDataError, pd.errors.ParserWarning):
         return None

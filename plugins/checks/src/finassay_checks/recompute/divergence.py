@@ -61,9 +61,10 @@ def _amounts(made: Rebuilding, date: pd.Timestamp) -> Iterator[tuple[str, float]
     upto = made.fills[made.fills["date"] <= date]
     yield "the day's fees", float(today["fee"].sum())
     yield "all fees so far", float(upto["fee"].sum())
-    for row in today.head(200).itertuples():
-        yield f"the fee of {row.ticker}", float(row.fee)
-        yield f"the value of the fill in {row.ticker}", float(row.shares * row.price)
+    first = today.head(200)
+    for ticker, fee, value in zip(first["ticker"], first["fee"], first["shares"] * first["price"], strict=True):
+        yield f"the fee of {ticker}", float(fee)
+        yield f"the value of the fill in {ticker}", float(value)
     at = made.book.dates.get_loc(date)
     if isinstance(at, int) and at > 0:
         gains = made.book.shares[at - 1] * (made.book.marks[at] - made.book.marks[at - 1])
