@@ -1,0 +1,196 @@
+"""`make bench`: what the harness and the grading cost. Ratios are from one run on one machine; nothing here is a test.
+
+python tests/bench/bench.py [help] [harness] [grading]
+"""
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+SESSIONS, TURNS, THREADS = 300, 6, 4
+
+
+def memory_mb() -> float:
+    """Peak resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def timed(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+# -- finassay --help --------------------------------------------------------------------------------------------------
+
+
+def bench_help() -> None:
+    """Best of ten starts of `finassay --help`."""
+    command = [str(Path(sys.prefix) / "bin" / "finassay"), "--help"]
+    seconds = min(timed(lambda: subprocess.run(command, check=True, capture_output=True)) for _ in range(10))
+    print(f"finassay --help: {seconds * 1000:.0f} ms (aim: under 150)")
+
+
+# -- the harness's own cost -------------------------------------------------------------------------------------------
+
+
+def hold(folder: Path) -> None:
+    """One session of six turns with the scripted fakes: written, synced, graded by a null evaluator."""
+    from finassay.api.scorecard import Evaluator
+    from finassay.api.task import Brief
+    from finassay.grading.engine import grade
+    from finassay.records.blobs import BlobStore
+    from finassay.records.events import EventLog, restore
+    from finassay.runs.folder import RunFolder
+    from finassay.runs.grade import make_package
+    from finassay.session.loop import Participants, Session, Store
+    from finassay.testing.fakes import ScriptedAgent, ScriptedSimulator
+    from finassay.testing.samples import sample_persona, sample_task
+
+    workspace = folder / "workspace"
+    workspace.mkdir(parents=True)
+    task = sample_task(max_turns=TURNS)
+    agent = ScriptedAgent(tuple(f"Reply {n}." for n in range(TURNS)), ({"note.md": b"# Note\n"},), workspace)
+    who = Participants(task, sample_persona(), agent, ScriptedSimulator(), Brief("x", "", TURNS, 30, (), False), None)
+    events, sealed = EventLog(folder / "events.jsonl"), EventLog(folder / "sealed.jsonl")
+    Session(who, Store(events, sealed, BlobStore(folder / "blobs"), workspace)).hold({}, "")
+    events.close()
+    sealed.close()
+    package = make_package(RunFolder(folder), task, restore(events, sealed))
+    grade(package, {}, None, None, Evaluator("none", "none", ()), "bench", by_turn=False)
+
+
+def bench_harness() -> None:
+    """Sessions a second, against samples a second of inspect_ai with six mock-model turns each."""
+    with tempfile.TemporaryDirectory() as folder:
+        hold(Path(folder) / "warm-up")
+        before = memory_mb()
+        with ThreadPoolExecutor(THREADS) as pool:
+            ours = SESSIONS / timed(lambda: list(pool.map(lambda n: hold(Path(folder) / str(n)), range(SESSIONS))))
+        print(
+            f"harness: {ours:.0f} sessions of {TURNS} turns a second; memory {before:.0f} -> {memory_mb():.0f} MB over {SESSIONS} sessions"
+        )
+        theirs = inspect_rate(Path(folder))
+    if theirs is None:
+        print("inspect_ai is not installed here (make bench installs it)")
+    else:
+        print(f"inspect_ai: {theirs:.0f} samples of {TURNS} turns a second; ratio {ours / theirs:.2f} (aim: at least 1)")
+
+
+INSPECT = f"""
+import sys, time
+from inspect_ai import Task, eval, task
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ChatMessageUser, get_model
+from inspect_ai.solver import solver
+
+@solver
+def turns():
+    async def solve(state, generate):
+        for _ in range({TURNS}):
+            state = await generate(state)
+            state.messages.append(ChatMessageUser(content="go on"))
+        return state
+    return solve
+
+@task
+def bench():
+    return Task(dataset=[Sample(input="hello", target="x") for _ in range({SESSIONS})], solver=turns())
+
+eval(bench(), model=get_model("mockllm/model"), log_dir=sys.argv[1], display="none", limit=5)
+started = time.perf_counter()
+eval(bench(), model=get_model("mockllm/model"), log_dir=sys.argv[1], display="none")
+print("SECONDS", time.perf_counter() - started)
+"""
+
+
+def inspect_rate(folder: Path) -> float | None:
+    """Samples a second, logs written, measured in a process of its own; None if it is not installed."""
+    done = subprocess.run(
+        [sys.executable, "-c", INSPECT, str(folder / "inspect")], capture_output=True, text=True, timeout=600, check=False
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("SECONDS")]
+    return SESSIONS / float(lines[0].split()[1]) if lines else None
+
+
+# -- program grading of a large delivery ------------------------------------------------------------------------------
+
+
+def large_delivery(folder: Path) -> dict[str, Path]:
+    """1,000,000 fills over 2,500 sessions and 500 tickers, with prices, equity and a report; synthetic."""
+    import numpy as np
+    import pandas as pd
+
+    rng = np.random.default_rng(7)
+    dates = pd.bdate_range("2010-01-04", periods=2_500)
+    tickers = np.array([f"T{n:03}" for n in range(500)])
+    close = 50 * np.exp(np.cumsum(rng.normal(0.0002, 0.015, (2_500, 500)), axis=0))
+    pd.DataFrame(close, index=dates.strftime("%Y-%m-%d"), columns=tickers).rename_axis("date").to_csv(
+        folder / "prices.csv", float_format="%.6f"
+    )
+    per_day = 400
+    rows = np.repeat(np.arange(2_500), per_day)
+    columns = np.concatenate([rng.permutation(500)[:per_day] for _ in range(2_500)])
+    held = np.zeros(500)
+    shares, cash, equity = np.empty(rows.size), 1e8, np.empty(2_500)
+    for day in range(2_500):
+        picked = columns[day * per_day : (day + 1) * per_day]
+        wanted = np.round(1e8 / 500 / close[day, picked] * rng.uniform(0.5, 0.9, per_day))
+        change = wanted - held[picked]
+        shares[day * per_day : (day + 1) * per_day] = change
+        held[picked] = wanted
+        cash -= float((change * close[day, picked]).sum())
+        equity[day] = cash + float((held * close[day]).sum())
+    kept = shares != 0
+    trades = pd.DataFrame(
+        {
+            "signal_date": np.where(rows > 0, dates.strftime("%Y-%m-%d").to_numpy()[np.maximum(rows - 1, 0)], "2010-01-01"),
+            "fill_date": dates.strftime("%Y-%m-%d").to_numpy()[rows],
+            "ticker": tickers[columns],
+            "side": np.where(shares > 0, "buy", "sell"),
+            "shares": np.abs(shares),
+            "price": close[rows, columns].round(6),
+            "fee": 0.0,
+        }
+    )[kept]
+    trades.to_csv(folder / "trades.csv", index=False)
+    pd.DataFrame({"date": dates.strftime("%Y-%m-%d"), "equity": equity}).to_csv(folder / "equity.csv", index=False, float_format="%.4f")
+    total = equity[-1] / 1e8 - 1
+    (folder / "REPORT.md").write_text(f"# Report\n\n## Summary\n\nThe total return was {total:.2%} over {len(trades):,} trades (fills).\n")
+    return {path.name: path for path in folder.iterdir() if path.is_file()}
+
+
+def bench_grading() -> None:
+    """Program grading of the large delivery, against merely reading the same files with pandas, in this process."""
+    import pandas as pd
+    from attrs import evolve
+
+    from finassay.catalog.catalog import Catalog
+    from finassay.testing.samples import sample_package, sample_task
+
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "source"
+        source.mkdir()
+        files = large_delivery(source)
+        reading = min(timed(lambda: [pd.read_csv(p) for p in files.values() if p.suffix == ".csv"]) for _ in range(2))
+        catalog = Catalog.installed()
+        checks = [catalog.create("check", offer.qualified)[0] for offer in catalog.offers("check")]
+        said = (("user", "I like momentum."), ("agent", "Everything is in the folder."))
+        package = sample_package(Path(folder), {name: path.read_bytes() for name, path in files.items()}, said, task=sample_task())
+        package = evolve(package, runner=None)
+        seconds = timed(lambda: [check.run(package, {}) for check in checks])
+    print(
+        f"reading with pandas: {reading:.2f} s; {len(checks)} program checks: {seconds:.2f} s; ratio {seconds / reading:.2f} (aim: 3 or less)"
+    )
+    print(f"peak memory {memory_mb() / 1024:.2f} GB (aim: under 4)")
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[1:] or ["help", "harness", "grading"]
+    for name in wanted:
+        {"help": bench_help, "harness": bench_harness, "grading": bench_grading}[name]()
