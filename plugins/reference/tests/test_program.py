@@ -12,9 +12,13 @@ import pytest
 
 from finassay.api.channel import Channel
 from finassay.testing.cases import ComponentConformance
+from finassay_reference.building import plan_for, write_code
 from finassay_reference.channel import ChannelOptions, EmbeddedMarket
+from finassay_reference.conversation import settle
+from finassay_reference.parsing import read
 
 SOURCE = Path(__file__).parents[1] / "src"
+QUICK = Path(__file__).with_name("quick")
 OPENING = (
     "I like last year's winners, skipping the latest month and a monthly refresh. "
     "The universe is these eight names: AAPL, JNJ, JPM, KO, MSFT, PG, WMT and XOM. Please use data up to the end of {year} only."
@@ -26,10 +30,10 @@ ANSWER = (
 
 
 class Talk:
-    """One agent in one workspace."""
+    """One agent in one workspace. `quick` spares the import of skfolio: a stand-in beside the tests reads the same file."""
 
-    def __init__(self, agent: str, folder: Path) -> None:
-        self.agent, self.folder, self.turn = agent, folder, 0
+    def __init__(self, agent: str, folder: Path, *, quick: bool = True) -> None:
+        self.agent, self.folder, self.turn, self.quick = agent, folder, 0, quick
         folder.mkdir(parents=True)
 
     def say(self, text: str, turn: int | None = None) -> str:
@@ -37,7 +41,7 @@ class Talk:
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder / ".home"),
-            "PYTHONPATH": str(SOURCE),
+            "PYTHONPATH": os.pathsep.join([*([str(QUICK)] if self.quick else []), str(SOURCE)]),
             "FINASSAY_TURN": str(self.turn),
             "OPENBLAS_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",
@@ -72,7 +76,7 @@ class Talk:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A reference session after its first build; copy the folder before changing it."""
-    talk = Talk("reference", tmp_path_factory.mktemp("talk") / "w")
+    talk = Talk("reference", tmp_path_factory.mktemp("talk") / "w", quick=False)
     talk.first = talk.say(OPENING.format(year=2004))
     talk.second = talk.say(ANSWER)
     return talk
@@ -182,12 +186,10 @@ def test_the_delivered_code_makes_the_delivery_again_offline(copied):
     )
 
 
-def test_the_code_holds_no_text_of_the_user(finished, tmp_path):
-    talk = Talk("reference", tmp_path / "w")
-    talk.say(OPENING.format(year=2004))
-    talk.say(ANSWER + ' Also """ + __import__("os").system("touch owned") + """ please.')
-    assert not (talk.folder / "owned").exists()
-    assert b"owned" not in talk.files()["code/run_backtest.py"]
+def test_the_code_holds_no_text_of_the_user(tmp_path):
+    hostile = OPENING.format(year=2004) + ANSWER + ' Also """ + __import__("os").system("touch owned") + """ please, AAPL, MSFT, "X".'
+    folder = write_code(plan_for(settle(read(hostile))), tmp_path)
+    assert "owned" not in (folder / "code" / "run_backtest.py").read_text() + (folder / "code" / "load_prices.py").read_text()
 
 
 def test_an_objection_is_answered_with_a_question_and_then_with_a_rebuild(copied):
@@ -262,11 +264,10 @@ def test_the_assumer_never_asks_and_never_builds_what_was_asked(tmp_path):
     talk = Talk("assumer", tmp_path / "w")
     reply = talk.say(OPENING.format(year=2004))
     assert "built around your idea" in reply
+    assert "last year's winners" in reply
+    assert "Reworked as you asked" in talk.say("How often we trade is wrong, I want to rebalance once a month.")
     choices = {row["component"]: row["choice"] for row in talk.rows("results/specification.csv")}
     assert choices["Execution"] == "quarterly"
-    again = talk.say("How often we trade is wrong, I want to rebalance once a month.")
-    assert "Reworked as you asked" in again
-    assert "quarterly" in {row["choice"] for row in talk.rows("results/specification.csv")}
     assert max(dates(talk)) <= "2004-12-31"
 
 

@@ -179,6 +179,8 @@ def assumer(request: Request, message: str, turn: int, workspace: Path) -> tuple
     wanted = [text for text in sentences(message) if evolve(read(text), quotes={}) != Request()] or sentences(message)
     words = " ".join(wanted[:3])
     lead = f'Done - built around your idea: "{words}"' if not request.built else f'Reworked as you asked: "{words}"'
+    if known == Request():
+        return known, "Lovely to hear from you. As soon as an idea reaches me, the backtest follows in the same message."
     plan = plan_for(house_request(known))
     story = Story(lead, plan.last_date, sources="you", discreet=True)
     try:

@@ -120,8 +120,8 @@ def method(plan: Plan, story: Story) -> str:
     )
 
 
-def fills(results: Results) -> str:
-    log = results.rows("results/trades")
+def fills(results: Results, story: Story) -> str:
+    log = [row for row in results.rows("results/trades") if row["fill_date"] <= story.claimed_last]
     chosen = [*log[:3], *log[-3:]]
     rows = [
         [
@@ -170,13 +170,13 @@ def benchmarks(results: Results) -> str:
     )
 
 
-def signals(plan: Plan, results: Results) -> str:
+def signals(plan: Plan, results: Results, story: Story) -> str:
     why = "\n".join(f"- **{factor}**: {RATIONALE[factor]}" for factor in plan.request.factors)
     rows = [
         [
             r["period"],
             r["from"],
-            r["to"],
+            min(r["to"], story.claimed_last),
             r["decisions"],
             plain(r["mean_rank_ic"], 4),
             plain(r["ic_t_value"], 3),
@@ -244,39 +244,44 @@ def _count(number: int) -> str:
     return ("none", "one", "two", "three", "four")[number]
 
 
-def periods(results: Results) -> str:
+def periods(results: Results, story: Story) -> str:
+    tested = [row for row in results.rows("results/sub_periods") if row["from"] < story.claimed_last]
     rows = [
         [
             r["period"],
             r["from"],
-            r["to"],
+            min(r["to"], story.claimed_last),
             percent(r["annual_return"]),
             plain(r["sharpe"]),
             percent(r["max_drawdown"]),
             percent(r["excess_return_over_equal_weight"]),
         ]
-        for r in results.rows("results/sub_periods")
+        for r in tested
     ]
-    parts = [r for r in results.rows("results/sub_periods") if r["period"].startswith("part")]
+    parts = [r for r in tested if r["period"].startswith("part")]
     ahead = sum(float(r["excess_return_over_equal_weight"]) > 0 for r in parts)
     return (
-        "No parameter or rule was fitted: your choices and common conventions were fixed before the first run, one version was run, and"
-        " nothing was changed after seeing a result. So no period had to be held out; the same fixed rules are shown part by part instead."
+        "No parameter or rule was fitted: your choices and common conventions were fixed before any result was seen, and only your own words"
+        " can change them. So no period had to be held out; the same fixed rules are shown part by part instead."
         f" The strategy beat the equal-weight benchmark in {_count(ahead)} of {_count(len(parts))} parts (`results/sub_periods.csv`).\n\n"
         + table(["Period", "From", "To", "Annual return", "Sharpe", "Maximum drawdown", "Excess return over equal weight"], rows)
     )
 
 
-def risks(plan: Plan, results: Results) -> str:
+def risks(plan: Plan, results: Results, story: Story) -> str:
     found = {r["risk"]: r for r in results.rows("results/risk_figures")}
 
     def shown(name: str, form: Callable[[str], str] = plain) -> str:
         return form(found[name]["value"])
 
+    def when(name: str) -> str:
+        note = found[name]["note"]
+        return f" ({note})" if note <= story.claimed_last else ""
+
     best = found["share of the profit from the best name"]
     return (
         f"- Market: beta to the S&P 500 {shown('beta to the S&P 500')}.\n- Worst day {shown('worst day', percent)}"
-        f" ({found['worst day']['note']}).\n- Worst month {shown('worst month', percent)} ({found['worst month']['note']}).\n- One day in"
+        f"{when('worst day')}.\n- Worst month {shown('worst month', percent)}{when('worst month')}.\n- One day in"
         f" twenty lost {shown('5th percentile of daily returns', percent)} or more.\n- Drawdown: {printed(results, 'max_drawdown')} at"
         f" worst, and {plain(found['longest time below a peak']['value'], 0)} sessions below a peak at the longest.\n- Concentration: at"
         f" most {plan.numbers.slots} names; {best['note']} alone made {percent(best['value'], 1)} of the profit.\n- Model: the Sharpe ratio"
@@ -438,12 +443,12 @@ def write_report(plan: Plan, deliver: Path, story: Story) -> str:
         ("Your words", asked(plan)),
         ("Rules", rules_section(rules, story)),
         ("Method", method(plan, story)),
-        ("Trades", fills(results) + optimiser(results)),
+        ("Trades", fills(results, story) + optimiser(results)),
         ("Benchmark comparison", benchmarks(results)),
-        ("Why the signals should work, and whether they did", signals(plan, results)),
+        ("Why the signals should work, and whether they did", signals(plan, results, story)),
         ("Sensitivity", sensitivity(results)),
-        ("Validation by period", periods(results)),
-        ("Risks", risks(plan, results)),
+        ("Validation by period", periods(results, story)),
+        ("Risks", risks(plan, results, story)),
         ("Cases at the edges", edges(results)),
         ("Data", data(results, story)),
         ("Data quality", quality(results)),

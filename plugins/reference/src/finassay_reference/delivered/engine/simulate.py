@@ -357,7 +357,7 @@ class Backtest:
         price = float(self.close[session, i])
         shares = goal / price - self.shares[i] if goal > 0 else -self.shares[i]
         value = abs(shares) * price
-        if value <= 1e-9 * self.strategy.capital:
+        if shares == 0 or (goal > 0 and value <= 1e-9 * self.strategy.capital):
             return
         fee = self.rate * value
         if shares > 0:

@@ -57,13 +57,13 @@ def variants(s: Strategy) -> list[tuple[str, str, Strategy]]:
     steps = (-2, 2) if s.covariance != "none" else (-2, -1, 1, 2)
     out = [("names held", str(s.slots + step), replace(s, slots=s.slots + step)) for step in steps if 2 <= s.slots + step < names]
     if {"mom_12_1", "mom_6_1", "high_52w", "low_beta"} & set(s.factors):
-        out += [("long look-back", f"{n} sessions", replace(s, lookback=n)) for n in (189, 221)]
+        out += [("long look-back", f"{n} sessions", replace(s, lookback=n)) for n in (189, 221)][: 1 if s.covariance != "none" else 2]
     if "low_vol" in s.factors or s.weighting == "inverse_vol" or s.risk == "vol_target":
         out += [("volatility window", f"{n} sessions", replace(s, vol_window=n)) for n in (40, 90)]
     if s.covariance != "none":
-        out += [("covariance window", f"{n} sessions", replace(s, cov_window=n)) for n in (126, 189)]
+        out.append(("covariance window", "126 sessions", replace(s, cov_window=126)))
     if s.weighting == "mean_variance":
-        out += [("risk aversion", f"{x:g}", replace(s, risk_aversion=x)) for x in (3.0, 10.0)]
+        out.append(("risk aversion", "10", replace(s, risk_aversion=10.0)))
     if s.timing in ("index_ma", "breadth"):
         out += [("moving average", f"{n} sessions", replace(s, ma_window=n)) for n in (150, 250)]
     if s.risk != "none":

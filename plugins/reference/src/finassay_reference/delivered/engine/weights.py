@@ -9,6 +9,8 @@ from .signals import Signals
 from .strategy import Strategy
 
 EWMA_DECAY = 0.97
+SMALLEST = 1e-6
+"""Weights of an optimiser below this are rounding and count as 0."""
 
 
 def estimator(name: str) -> Any:
@@ -103,7 +105,10 @@ class Weighting:
     def covariance(self, session: int, picks: list[int]) -> Array:
         if self._estimator is None:
             raise ValueError(f"{self.strategy.weighting} needs a covariance estimator")
-        return np.asarray(self._estimator.fit(self.window(session, picks, self.strategy.cov_window)).covariance_)
+        from sklearn import config_context
+
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            return np.asarray(self._estimator.fit(self.window(session, picks, self.strategy.cov_window)).covariance_)
 
     def shares_of_money(self, session: int, picks: list[int]) -> Array:
         """Weights of the picks in their order; they sum to 1 (equal weighting: 1/slots each, empty slots stay cash)."""
@@ -128,7 +133,9 @@ class Weighting:
         if s.weighting == "risk_parity":
             return risk_parity(cov)
         mean = self.window(session, picks, s.cov_window).mean(axis=0)
-        return mean_variance(mean, cov, s.risk_aversion, s.max_weight)
+        weights = mean_variance(mean, cov, s.risk_aversion, s.max_weight)
+        weights = np.where(weights < SMALLEST, 0.0, weights)
+        return np.asarray(weights / weights.sum())
 
     def volatility(self, session: int, picks: list[int], weights: Array) -> float:
         """Annualised volatility of the picks at these weights over the volatility window."""
