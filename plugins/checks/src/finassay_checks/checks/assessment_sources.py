@@ -77,10 +77,9 @@ def source_rows(delivered: Delivered) -> list[dict[str, str]]:
 
 def sources_used(delivered: Delivered) -> list[str]:
     """Distinct packages and hosts that text, code or source tables name."""
-    named = {str(e["source"]) for e in endpoints(delivered) if e["source"]}
-    for row in source_rows(delivered):
-        named |= {m.lower() for m in _PACKAGE.findall(" ".join(row.values()))} | set(_URL.findall(" ".join(row.values())))
-    return sorted({re.sub(r"[._ ]", "-", name) for name in named})
+    texts = [*(str(e["line"]) for e in endpoints(delivered)), *(" ".join(row.values()) for row in source_rows(delivered))]
+    named = {found for text in texts for found in (*_PACKAGE.findall(text), *_URL.findall(text))}
+    return sorted({re.sub(r"[._ ]", "-", name.lower()) for name in named})
 
 
 class SourceTraceability(JudgedCheck):
