@@ -314,6 +314,7 @@ class TestReference(ComponentConformance):
     id = "reference"
 
 
+@pytest.mark.slow
 class TestAssumer(ComponentConformance):
     kind = "agent"
     id = "assumer"

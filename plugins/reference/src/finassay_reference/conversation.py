@@ -117,8 +117,8 @@ def _rebuilt_lead(off: list[str], said: Request) -> str:
         if option
     )
     return (
-        f"You are right, I changed it{f': {what}' if what else ''} and rebuilt everything from the data on. I also compared every other"
-        " rule with your words again; the rule table in the report shows both."
+        f"You are right, I changed it{f': {what}' if what else ''} and rebuilt everything from the data on. Every other rule was"
+        " written again from your words as well; the report shows both, so please look whether anything else differs."
     )
 
 
