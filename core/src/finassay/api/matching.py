@@ -272,7 +272,7 @@ _YES_TO_ALL = re.compile(
     r"|\b(?:all|everything|both)(?: of (?:that|it|them|those|these))?(?: points)?(?: is| are| sounds?| looks?)?(?: all)?"
     r" (?:correct|right|fine|good|agreed|as i want)\b"
 )
-_FINE = re.compile(r"\b(?:fine|good|right|correct|ok|okay|agreed|as i want|what i want(?:ed)?|what i (?:had|have) in mind)\b")
+_FINE = re.compile(r"\b(?:fine|good|right|correct|ok|okay|agreed|(?:is|are|exactly|just) (?:as|what) i (?:want(?:ed)?|had in mind))\b")
 _NO_VIEW = re.compile(
     r"\b(?:no (?:strong |real |particular )?(?:preference|view|opinion)|you (?:choose|decide|pick)|your (?:call|choice)|up to you"
     r"|whatever you|(?:don't|do not) (?:mind|care)|leave (?:it|that|this) to you|not fussed|no idea)\b"

@@ -26,7 +26,7 @@ def _item(
         opening=words.opening.format(value=shown) if shown else words.opening,
         topics=asking.topics,
         accept=words.says,
-        reject=tuple(pattern for other in others.values() if other is not words for pattern in other.says),
+        reject=tuple(pattern for other in others.values() if other is not words for pattern in other.against_others),
         number=None if value is None else Number(value, unit),
     )
 
@@ -54,7 +54,8 @@ def items_of(strategy: Strategy) -> tuple[Item, ...]:
     ):
         option = _chosen(strategy, slot)
         if option != "none":
-            found.append(_item(f"{prefix}:{option}", slot, asking, table[option], table))
+            item = _item(f"{prefix}:{option}", slot, asking, table[option], table)
+            found.append(_with_reject(item, {"timing": rules.TIMING_NONE, "risk": rules.RISK_NONE}.get(slot, ())))
     risk = _chosen(strategy, "risk")
     if risk != "none":
         found.append(_item("risk.threshold", "threshold", rules.THRESHOLD_ASKING, rules.THRESHOLDS[risk], {}, strategy.parameters[risk]))

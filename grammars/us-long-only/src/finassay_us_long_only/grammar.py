@@ -24,6 +24,16 @@ COVERED: Final = Universe("covered", "the large US companies that your price dat
 """What takes the place of a universe that prices alone cannot define."""
 
 
+TIMING_ARGUMENTS: Final[Mapping[str, Mapping[str, float]]] = {
+    "index_ma": {},
+    "index_abs_mom": {"sessions": 252, "above": 0.0},
+    "vol_regime": {"quantile": 0.8},
+    "breadth": {"share": 0.5},
+    "yield_curve": {"below": 0.0},
+}
+"""What the sentence of a timing rule says in numbers. Lengths of averages and estimates are open and taken from the delivery."""
+
+
 class GrammarOptions(BaseModel):
     """Nothing to set."""
 
@@ -106,7 +116,7 @@ class UsLongOnly:
         if slot == "combination":
             return Observable("combination", {"method": option})
         if slot == "timing":
-            return Observable("timing", {"rule": option})
+            return Observable("timing", {"rule": option, **TIMING_ARGUMENTS[option]})
         if slot == "weighting":
             covariance = strategy.choices.get("covariance", ("none",))[0]
             if option in OPTIMISERS:

@@ -10,6 +10,13 @@ class Words:
     sentence: str
     opening: str
     says: tuple[str, ...]
+    denies: tuple[str, ...] = ()
+    """How it is said when it speaks against the alternatives, where `says` would be too generous: 'monthly' alone is no schedule in the
+    middle of a report. Empty: as `says`."""
+
+    @property
+    def against_others(self) -> tuple[str, ...]:
+        return self.denies or self.says
 
 
 @frozen

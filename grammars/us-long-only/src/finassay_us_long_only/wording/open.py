@@ -24,6 +24,9 @@ OPEN_TOPICS = (
             r"(?:window|period|horizon) ~ (?:signal|momentum|volatil|return|factor|estimat)\w*",
             r"(?:signal|volatil\w*|momentum|estimat\w*) (?:window|period|horizon)",
             r"how (?:long|many days) ~ (?:measure|window|average)\w*",
+            r"formation (?:period|window)",
+            r"(?:volatil\w*|beta|momentum|returns?) ~ (?:measured|estimated|calculated|computed)",
+            r"(?:over how many|how many) (?:days|months|sessions)",
         ),
     ),
     OpenTopic(
@@ -34,12 +37,23 @@ OPEN_TOPICS = (
     OpenTopic(
         "average",
         "the length of the moving average",
-        (r"(?:length|window|days) ~ (?:of|for|in) ~ (?:moving )?average", r"moving average (?:length|window|period)"),
+        (
+            r"(?:length|window|days) ~ (?:of|for|in) ~ (?:moving )?average",
+            r"moving average (?:length|window|period)",
+            r"\d+ (?:or|versus|vs) \d+ (?:days?|sessions?)",
+            r"days? (?:moving )?average",
+        ),
     ),
     OpenTopic(
         "estimation",
         "the estimation window",
-        (r"(?:covarian\w*|estimat\w*|correlation) (?:window|period|history)", r"half ?life", r"decay"),
+        (
+            r"(?:covarian\w*|estimat\w*|correlation) (?:window|period|history)",
+            r"half ?life",
+            r"decay",
+            r"history ~ covarian\w*",
+            r"covarian\w* ~ (?:window|history|days)",
+        ),
     ),
     OpenTopic("benchmark", "the benchmark", (r"benchmarks?", r"compar(?:e|ed|ison)\w*")),
     OpenTopic(
@@ -51,6 +65,9 @@ OPEN_TOPICS = (
             r"how far back",
             r"when ~ (?:start|begin)",
             r"time (?:period|frame|span)",
+            r"(?:over|which|what) ~ (?:period|years|span)",
+            r"since when",
+            r"end date",
         ),
     ),
     OpenTopic(
@@ -72,9 +89,25 @@ OPEN_TOPICS = (
             r"next day",
             r"execution (?:price|time)",
             r"at the (?:open|close)",
+            r"(?:price|when|how) ~ (?:executed|filled)",
+            r"market orders?",
+            r"(?:closing|intraday|opening) prices?",
         ),
     ),
-    OpenTopic("ties", "ties and rounding", (r"ties?", r"rounding", r"fractional", r"whole shares", r"lot sizes?")),
+    OpenTopic(
+        "ties",
+        "ties and rounding",
+        (
+            r"ties?",
+            r"rounding",
+            r"fractional",
+            r"whole shares",
+            r"lot sizes?",
+            r"round(?:ed|ing)?",
+            r"break ~ ties?",
+            r"shares? counts?",
+        ),
+    ),
     OpenTopic("dividends", "dividends and taxes", (r"dividends?", r"tax(?:es)?", r"total return")),
     OpenTopic(
         "caps",
@@ -82,7 +115,6 @@ OPEN_TOPICS = (
         (
             r"(?:max\w*|cap|limit) ~ (?:position|name|stock|holding|weight)s?",
             r"position (?:cap|limit)s?",
-            r"turnover (?:limit|cap|constraint)",
         ),
     ),
     OpenTopic(
@@ -96,6 +128,57 @@ OPEN_TOPICS = (
     OpenTopic(
         "data-source",
         "the data source",
-        (r"data (?:source|vendor|provider|set)s?", r"where ~ data", r"adjusted prices", r"which ~ (?:prices|data)"),
+        (
+            r"data (?:source|vendor|provider|set)s?",
+            r"where ~ data",
+            r"adjusted prices",
+            r"which ~ (?:prices|data)",
+            r"where ~ prices",
+            r"(?:price|data) (?:feed|vendor)s?",
+            r"survivorship\w*",
+        ),
     ),
+    OpenTopic(
+        "screens",
+        "screens on the universe",
+        (
+            r"(?:liquidity|volume|price) (?:filter|screen|minimum|floor)s?",
+            r"(?:minimum|min) (?:price|volume|liquidity|history)",
+            r"eligib\w*",
+            r"(?:exclude|drop|leave out) ~ (?:stocks|names|companies)",
+            r"(?:restrict|filter|narrow)\w* ~ universe",
+        ),
+    ),
+    OpenTopic(
+        "missing-data",
+        "missing data",
+        (r"missing (?:data|prices?|values?|days?)", r"gaps? in ~ (?:data|prices)", r"delist\w*", r"halt\w*", r"outliers?"),
+    ),
+    OpenTopic(
+        "trading-day",
+        "the exact trading day",
+        (
+            r"(?:which|what) ~ (?:day|weekday|date) ~ (?:week|month|quarter|trade|re ?balanc\w*)",
+            r"(?:first|1|last) ~ day ~ (?:week|month|quarter)",
+            r"start or end of ~ (?:week|month|quarter)",
+        ),
+    ),
+    OpenTopic(
+        "checking",
+        "how often the rule is checked",
+        (
+            r"(?:check|monitor|observ|evaluat)\w* ~ (?:daily|weekly|monthly|intraday|close|closing)",
+            r"how often ~ (?:check|monitor)\w*",
+            r"intraday",
+        ),
+    ),
+    OpenTopic(
+        "reference-high",
+        "the high that a fall is measured from",
+        (r"(?:which|what|from) ~ (?:high|peak)", r"(?:high|peak) ~ (?:reset|restart|measur)\w*", r"high water mark"),
+    ),
+    OpenTopic("sectors", "the sector classification", (r"sector (?:classification|definition|scheme|mapping)s?", r"gics", r"sic codes?")),
+    OpenTopic("index", "which index stands for the market", (r"(?:which|what) ~ index", r"index ~ (?:proxy|used|choice)", r"market proxy")),
+    OpenTopic("turnover", "limits on turnover", (r"turnover (?:limit|cap|constraint|budget|target)s?", r"(?:limit|cap|reduce) ~ turnover")),
+    OpenTopic("currency", "the currency", (r"currenc\w*", r"in (?:dollars|usd|euros?)")),
 )

@@ -15,6 +15,10 @@ WEIGHTING_ASKING = Asking(
         r"how big ~ positions?",
         r"(?:construct|build) ~ portfolio",
         r"position siz\w*",
+        r"portfolio (?:built|constructed|formed|put together)",
+        r"(?:bigger|larger|smaller|higher|equal) (?:position|weight|stake|allocation)s?",
+        r"stakes?",
+        r"(?:equal|same) (?:amount|money) ~ each",
     ),
 )
 
@@ -23,7 +27,7 @@ WEIGHTINGS = {
         "give every position the same weight",
         "equal weights",
         (
-            r"equal(?:ly)? weight\w*",
+            r"equal(?:ly)? weight\w*(?! (?:composite|average|mean|combination|blend|sum|benchmark|index|z ?score|portfolio of all|market)\w*)",
             r"weight\w* ~ equally",
             r"weight\w* equal(?:ly)?",
             r"same weight",
@@ -32,6 +36,12 @@ WEIGHTINGS = {
             r"same (?:size|amount|money|share) ~ (?:each|every)",
             r"1 n weight\w*",
             r"each position ~ (?:same|equal)",
+            r"1 n",
+            r"equal (?:\w+ )?(?:share|allocation|slice|part|stake|dollar|weight)s?",
+            r"even(?:ly)? (?:weight\w*|split|spread|divided|sized)",
+            r"weights? ~ (?:is|are|be) (?:all )?(?:equal|the same)",
+            r"equal(?:ly)? (?:split|spread|divided)",
+            r"split ~ (?:equally|evenly)",
         ),
     ),
     "score_prop": Words(
@@ -44,6 +54,10 @@ WEIGHTINGS = {
             r"(?:siz|weight)\w* ~ by ~ scores?",
             r"(?:higher|better|stronger) ~ scores? ~ (?:more|bigger|larger|higher) (?:weight|position|size|money)?",
             r"proportional to ~ (?:signal|rank)",
+            r"(?:weight|siz)\w* ~ (?:by|with|on|to|according to) ~ (?:scores?|signal strength|conviction)",
+            r"higher the score ~ (?:larger|bigger|higher|more)",
+            r"signal (?:strength )?(?:proportional|weighted)",
+            r"signal strength",
         ),
     ),
     "market_cap": Words(
@@ -57,6 +71,9 @@ WEIGHTINGS = {
             r"capitali[sz]ation weight\w*",
             r"weight\w* market cap",
             r"proportion\w* to ~ market (?:cap\w*|value)",
+            r"value weight\w*",
+            r"(?:bigger|larger) companies ~ (?:more|larger|bigger|higher) (?:weight|position|money)s?",
+            r"cap(?:itali[sz]ation)? weight\w*",
         ),
     ),
     "inverse_vol": Words(
@@ -71,6 +88,10 @@ WEIGHTINGS = {
             r"weight\w* ~ inverse ~ vol\w*",
             r"lower vol\w* ~ (?:more|larger|bigger|higher) weight\w*",
             r"divid\w* by ~ volatility",
+            r"(?:calmer|quieter|less volatile) (?:stocks|names|ones|shares|positions) ~ (?:larger|more|bigger|higher)",
+            r"1 (?:sigma|volatility|vol|std)",
+            r"1 (?:over|divided by) ~ vol\w*",
+            r"inverse (?:variance|risk|std|standard deviation)",
         ),
     ),
     "risk_parity": Words(
@@ -83,6 +104,9 @@ WEIGHTINGS = {
             r"risk budget\w*",
             r"adds? the same risk",
             r"erc",
+            r"(?:contribut|add|carr|bring)\w* ~ (?:same|equal) (?:amount of |share of )?risk",
+            r"equali[sz]\w* ~ risk",
+            r"(?:contribut|add|carr)\w* (?:the )?(?:same|equal) (?:amount of )?risk",
         ),
     ),
     "mean_variance": Words(
@@ -95,6 +119,9 @@ WEIGHTINGS = {
             r"(?:max\w*|best) ~ sharpe ~ optimi[sz]\w*",
             r"optimi[sz]\w* ~ (?:return\w* against variance|risk adjusted return)",
             r"efficient frontier",
+            r"mv (?:optimi[sz]\w*|weights?|portfolio)",
+            r"max\w* ~ return ~ (?:variance|risk)",
+            r"(?:max\w*|tangency|optimal) (?:sharpe )?(?:portfolio|optimi[sz]\w*)",
         ),
     ),
 }
@@ -112,6 +139,7 @@ COVARIANCE_ASKING = Asking(
         r"(?:sample|ewma|shrink\w*) or",
         r"(?:optimi[sz]er|optimi[sz]ation) ~ inputs?",
         r"variance estimat\w*",
+        r"estimate of (?:risk|variance|correlation)s?",
     ),
 )
 
@@ -125,6 +153,8 @@ COVARIANCES = {
             r"covarian\w* ~ (?:plain|sample|historical|empirical)",
             r"covariance (?:plain|sample|historical)",
             r"unshrunk ~ covarian\w*",
+            r"covarian\w* ~ (?:from|of) the (?:raw |plain )?sample",
+            r"sample (?:estimate|estimator)s? ~ covarian\w*",
         ),
     ),
     "ewma": Words(
@@ -136,11 +166,21 @@ COVARIANCES = {
             r"exponential\w* ~ covarian\w*",
             r"recent ~ days ~ count more",
             r"decay factor",
+            r"covarian\w* ~ exponential\w*",
+            r"ew (?:covarian\w*|moving)",
+            r"recent (?:days|returns|data|observations) ~ (?:more|heavier|higher)",
+            r"exponential (?:weights?|decay|weighting)",
         ),
     ),
     "shrinkage": Words(
         "use a shrinkage covariance for it",
         "a shrinkage covariance",
-        (r"shr[iau]nk\w*", r"ledoit(?: wolf)?", r"covarian\w* ~ shr[iau]nk\w*", r"oas"),
+        (
+            r"shr[iau]nk\w*",
+            r"ledoit(?: wolf)?",
+            r"covarian\w* ~ shr[iau]nk\w*",
+            r"oas",
+            r"ledoit ?wolf\w*",
+        ),
     ),
 }

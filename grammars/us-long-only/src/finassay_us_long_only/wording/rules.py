@@ -3,7 +3,7 @@
 from finassay_us_long_only.wording.model import Asking, Words
 
 TIMING_ASKING = Asking(
-    "when we are in the market",
+    "the market timing",
     (
         r"market timing",
         r"tim(?:e|ing) ~ market",
@@ -17,6 +17,12 @@ TIMING_ASKING = Asking(
         r"risk off",
         r"bear markets?",
         r"when ~ (?:invested|hold cash|market falls)",
+        r"always (?:be )?(?:in the market|invested)",
+        r"(?:hold|sit|stay|go|raise) (?:in )?cash(?! (?:earn|yield|return|interest))",
+        r"exposure (?:always|be|constant|ever|vary|change)\w*",
+        r"(?:reduce|cut|lower|vary|scale) ~ exposure ~ market",
+        r"market ~ (?:weak|falls|falling|turns|crash\w*|downturns?)",
+        r"(?:when|if) ~ market is (?:down|weak|falling)",
     ),
 )
 
@@ -30,6 +36,10 @@ TIMINGS = {
             r"moving average ~ (?:of|on) the (?:index|market)",
             r"(?:index|market) trend filter",
             r"\d+ days? moving average ~ (?:index|market)",
+            r"(?:index|market|s&p|s&p 500|spy|benchmark)(?:'s)? ~ (?:above|below|over|under|vs\.?|versus|against|crosses) ~ (?:\d+ ?(?:d|day|days|session|sessions) ?)?(?:moving average|average|sma|ma|dma|200dma)",
+            r"\d+ ?(?:d|day|days) ?(?:sma|ma|dma|moving average)(?: filter| rule)? ~ (?:index|market|s&p|spy)",
+            r"trend filter ~ (?:on|for|of) ~ (?:index|market|s&p|spy)",
+            r"(?:index|market|s&p|s&p 500|spy) ~ (?:above|below|over|under) ~ \d+dma",
         ),
     ),
     "index_abs_mom": Words(
@@ -42,6 +52,10 @@ TIMINGS = {
             r"(?:12 months?|1 year) returns? (?:of|on) the (?:index|market) ~ positive",
             r"(?:index|market) ~ (?:up|positive) ~ (?:year|12 months)",
             r"time series momentum",
+            r"(?:index|market) ~ (?:up|down|positive|negative|higher|lower) ~ (?:year|12 months)",
+            r"(?:index|market)(?:'s)? ~ (?:1|one) year returns?",
+            r"(?:index|market) returns? ~ 12 months",
+            r"time series momentum ~ (?:index|market)",
         ),
     ),
     "vol_regime": Words(
@@ -53,6 +67,10 @@ TIMINGS = {
             r"(?:top|highest|upper) (?:fifth|20%|quintile) ~ volatil\w*",
             r"volatil\w* ~ (?:top|highest|upper) (?:fifth|20%|quintile)",
             r"(?:index|market) volatil\w* ~ (?:high|80th|above its)",
+            r"(?:index|market)(?:'s)? vol(?:atility)? ~ (?:top|highest|upper) ~ (?:fifth|20%|quintile)",
+            r"(?:index|market)(?:'s)? vol(?:atility)? ~ (?:80th|percentile)",
+            r"(?:index|market)(?:'s)? vol(?:atility)? ~ (?:top|highest|upper) (?:fifth|20%|quintile)",
+            r"high volatility regimes?",
         ),
     ),
     "breadth": Words(
@@ -62,6 +80,8 @@ TIMINGS = {
             r"breadth",
             r"(?:half|50%|majority) ~ (?:universe|stocks|names|members|shares) ~ (?:above|over) ~ average\w*",
             r"(?:share|percentage|fraction|number) of ~ (?:stocks|names|members) ~ (?:above|over) ~ average\w*",
+            r"(?:percent|share|fraction|half|majority) of ~ (?:stocks|names|members|universe) ~ (?:above|over) ~ averages?",
+            r"(?:percent|%) of (?:stocks|names|members) (?:above|over) ~ averages?",
         ),
     ),
     "yield_curve": Words(
@@ -83,7 +103,9 @@ TIMING_NONE = (
     r"(?:no|without|skip|forget) (?:any )?market timing",
     r"fully invested (?:at all times|always|throughout)",
     r"stay (?:fully )?invested",
-    r"never ~ (?:cash|out of the market)",
+    r"never (?:go|goes|move|sit|switch|hold|raise|be|retreat)\w* ~ (?:cash|out of the market)",
+    r"timing\W{1,3}none",
+    r"(?:100%|fully) invested",
 )
 
 RISK_ASKING = Asking(
@@ -102,6 +124,14 @@ RISK_ASKING = Asking(
         r"(?:when|what) ~ (?:sell|exit|get out|bail)",
         r"loss limits?",
         r"(?:protect|safety|safeguard|circuit breaker)\w*",
+        r"(?:position|stock|trade|holding) ~ (?:moves?|goes|go) against (?:us|you|me)",
+        r"(?:limit|cap|restrict)\w* ~ sector\w*",
+        r"(?:manage|handle|protect|limit)\w* ~ downside",
+        r"downside ~ (?:managed|handled|protected|limited|risk)",
+        r"cut ~ los\w*",
+        r"losers?(?! of)",
+        r"(?:losing|bad) (?:positions?|trades?|stocks?)",
+        r"hedg\w*",
     ),
 )
 _LEVEL = r"(?:level|threshold|percent\w*|percentage|trigger|value|number|size|figure|setting)"
@@ -117,6 +147,8 @@ THRESHOLD_ASKING = Asking(
         r"(?:how (?:far|much|deep|large|tight)) ~ (?:fall|lose|drop|decline)",
         r"risk threshold",
         r"threshold for ~ (?:risk|selling|exit\w*|stop\w*)",
+        r"(?:at|to|which|what) (?:what |which )?(?:level|percentage|percent|threshold)(?!.*\b(?:band|drift|cost|fee|weight|significan|confiden))",
+        r"how (?:much|far|low) ~ (?:fall|drop|lose|decline|go down)",
     ),
 )
 
@@ -127,10 +159,12 @@ RISKS = {
         (
             r"position stop",
             r"(?<!trailing[\s\-])(?<!trailing[\s])stop loss(?:es)?(?! ~ (?:peak|high))",
-            r"(?:fall|falls|fell|fallen|drop\w*|down|los\w*|declin\w*) ~ (?:from|below|under|since|against) ~ (?:entry|purchase|cost|bought|buy price)",
+            r"(?:fall|falls|fell|fallen|drop\w*|down|los\w*|declin\w*)(?![^.;]{0,60}(?:peak|high|top)) ~ (?:from|below|under|since|against) ~ (?:entry|purchase|cost|bought|buy price)",
             r"stop\w* ~ (?:from|below|under|on) ~ (?:entry|purchase|cost)",
             r"(?:fixed|hard) stops?",
             r"loss from ~ entry",
+            r"(?:individual|per position|position level) stops?",
+            r"(?:relative to|from|below) (?:what we paid|the price paid|what i paid)",
         ),
     ),
     "trailing_stop": Words(
@@ -154,6 +188,8 @@ RISKS = {
             r"portfolio ~ (?:fall|falls|fallen|down|drop\w*|declin\w*|los\w*) ~ (?:from|below|off) ~ (?:peak|high)",
             r"drawdown (?:stop|rule|limit|cut|brake|control|exit)s?",
             r"(?:liquidat|exit|sell)\w* ~ (?:everything|all|whole) ~ drawdown",
+            r"(?:exit|out|move|go|cut|switch|flee|sell)\w* to cash ~ (?:drawdown|portfolio)",
+            r"drawdown circuit breaker",
         ),
     ),
     "sector_cap": Words(
@@ -166,6 +202,10 @@ RISKS = {
             r"sector ~ (?:at most|no more than|capped|limited)",
             r"sector exposure ~ (?:cap|limit)\w*",
             r"sits? in (?:one|any|each|a single) sector",
+            r"(?:max\w*|cap|limit|ceiling) ~ sector (?:weight|exposure|share|allocation|concentration)s?",
+            r"sectors? (?:is |are |be )?(?:capped|limited)",
+            r"(?:more than|above|over|exceed\w*|at most) ~ (?:in|per|of) (?:any|each|one|a|1|single)(?: one| single)? sector",
+            r"sector (?:weight|exposure|share|allocation)s? ~ (?:cap\w*|limit\w*|at most|max\w*)",
         ),
     ),
     "vol_target": Words(
@@ -177,6 +217,10 @@ RISKS = {
             r"scal\w* ~ exposure ~ vol(?:atility)?",
             r"exposure ~ (?:target|desired) ~ vol(?:atility)?",
             r"constant volatility",
+            r"vol(?:atility)? (?:scaling|scaled) ~ target",
+            r"exposure ~ vol(?:atility)? ~ target",
+            r"scal\w* ~ exposure ~ target",
+            r"constant vol",
         ),
     ),
 }
@@ -194,6 +238,7 @@ THRESHOLDS = {
             r"{number} ~ (?:fall|loss|drop|decline|below|under|from) ~ (?:entry|purchase|cost|bought)",
             r"{number} (?:fall|loss|drop|decline|below|under|from)",
             r"(?:threshold|level|trigger) ~ {number}",
+            r"stop\w* ~ (?:pct|percent|%) ~ {number}!",
         ),
     ),
     "trailing_stop": Words(
@@ -208,6 +253,7 @@ THRESHOLDS = {
             r"{number} (?:fall|drop|decline|below|under|from|off)",
             r"{number} ~ (?:peak|high)",
             r"(?:threshold|level|trigger) ~ {number}",
+            r"(?:stop|trail)\w* ~ (?:pct|percent|%) ~ {number}!",
         ),
     ),
     "drawdown_to_cash": Words(
@@ -221,6 +267,10 @@ THRESHOLDS = {
             r"(?:fall|falls|fallen|drop\w*|down|declin\w*|los\w*) ~ {number} ~ (?:peak|high)",
             r"(?:cut|go|move|switch)\w* ~ cash ~ {number}",
             r"(?:threshold|level|trigger|limit) ~ {number}",
+            r"{number} (?:below|under|off|from) ~ (?:peak|high)",
+            r"liquidat\w* ~ {number}",
+            r"(?:go|cut|move|exit|switch)\w* ~ cash ~ {number}",
+            r"drawdown\w* ~ (?:pct|percent|%) ~ {number}!",
         ),
     ),
     "sector_cap": Words(
@@ -232,6 +282,7 @@ THRESHOLDS = {
             r"{number} sector\w*",
             r"(?:cap|limit|at most|max\w*|threshold|level) ~ {number}",
             r"at most {number}",
+            r"(?:sector|cap)\w* ~ (?:pct|percent|%) ~ {number}!",
         ),
     ),
     "vol_target": Words(
@@ -245,6 +296,7 @@ THRESHOLDS = {
             r"target\w* ~ {number}",
             r"target {number}",
             r"(?:threshold|level) ~ {number}",
+            r"(?:vol|target)\w* ~ (?:pct|percent|%) ~ {number}!",
         ),
     ),
 }
@@ -252,11 +304,12 @@ THRESHOLDS = {
 RISK_NONE = (
     r"(?:no|without|skip|forget) (?:any |special |extra |separate )?(?:stop\w*|risk (?:control|management|rule|overlay)s?)",
     r"no stop loss\w*",
+    r"(?:stops?|stop loss|risk (?:control|rule|overlay|management))\W{1,3}none",
     r"(?:do not|don't) (?:want|use|need) ~ (?:stops?|risk control\w*)",
 )
 
 SCHEDULE_ASKING = Asking(
-    "how often we trade",
+    "the trading schedule",
     (
         r"re ?balanc\w*",
         r"how often",
@@ -269,8 +322,27 @@ SCHEDULE_ASKING = Asking(
         r"(?:daily|weekly|monthly|quarterly) or",
         r"execution",
         r"trading (?:schedule|calendar|dates|rhythm|interval)",
+        r"(?:daily|weekly|monthly|quarterly|annual) (?:strategy|basis|refresh|trading|cycle|rhythm)",
+        r"(?:refresh|renew|rotate|change|update|review)\w* ~ (?:holdings|positions|portfolio|names)",
+        r"how long ~ (?:hold|keep|held|kept)",
+        r"when ~ (?:refresh|reshuffle|rotate|update|review)\w*",
     ),
 )
+
+_TRADING = r"(?:re ?balanc|refresh|trad|updat|review|rebuil|re ?construct|rotat|roll|re ?select|re ?rank|schedul|frequen|cadence)"
+
+
+def _calendar(adverb: str, noun: str) -> tuple[str, ...]:
+    """A calendar schedule as said against others: by the adverb beside a word for trading, alone in its sentence, or by 'once a ...'."""
+    return (
+        rf"{_TRADING}\w* ~ {adverb}",
+        rf"{adverb} (?:{_TRADING}|basis|rhythm|calendar)\w*",
+        rf"{adverb}(?:[\W\d]*(?:please)?\W*$)",
+        rf"{_TRADING}\w* ~ (?:every|each|once a|once per|per) {noun}",
+        rf"(?:every|once a|once per) {noun}",
+        rf"{noun}s? ends? {_TRADING}\w*",
+    )
+
 
 SCHEDULES = {
     "monthly": Words(
@@ -281,7 +353,11 @@ SCHEDULES = {
             r"(?:every|each|once a|once per|per|1 a) month",
             r"month end (?:re ?balanc\w*|trad\w*|dates?)",
             r"(?:end|start|first|last) ~ of (?:the|each|every) month",
+            r"(?:1|first|last|final) (?:trading |business )?(?:day|session) ~ month",
+            r"12 times a year",
+            r"months? ends?(?! (?:value|price|return|nav|equity)\w*)",
         ),
+        denies=_calendar("monthly", "month"),
     ),
     "quarterly": Words(
         "rebalance once a quarter",
@@ -292,7 +368,10 @@ SCHEDULES = {
             r"every 3 months",
             r"(?:4 times|4x) a year",
             r"(?:end|start|first|last) ~ of (?:the|each|every) quarter",
+            r"(?:1|first|last|final) (?:trading |business )?(?:day|session) ~ quarter",
+            r"quarters? ends?(?! (?:value|price|return|nav|equity)\w*)",
         ),
+        denies=_calendar("quarterly", "quarter"),
     ),
     "weekly": Words(
         "rebalance every week",
@@ -302,18 +381,27 @@ SCHEDULES = {
             r"(?:every|each|once a|once per|per|1 a) week",
             r"(?:end|start|first|last) ~ of (?:the|each|every) week",
             r"every (?:monday|tuesday|wednesday|thursday|friday)",
+            r"every 5 (?:trading |business )?(?:days|sessions)",
+            r"52 times a year",
+            r"weeks? ends?(?! (?:value|price|return|nav|equity)\w*)",
         ),
+        denies=_calendar("weekly", "week"),
     ),
     "drift_band": Words(
         "trade only when a weight has drifted off its target by more than a band",
         "trading only when a weight has drifted off its target",
         (
-            r"drift\w*",
+            r"(?<!earnings[\s\-])(?<!announcement[\s\-])drift\w*(?! (?:after|following|post) )",
             r"(?:tolerance|no trade|re ?balanc\w*|trading) bands?",
             r"off (?:its|their|the) targets? by",
             r"weights? ~ (?:stray|deviat|wander)\w*",
             r"band re ?balanc\w*",
             r"(?:outside|leaves|exceeds) (?:a|its|the) band",
+            r"threshold re ?balanc\w*",
+            r"(?:tolerance|no trade|re ?balanc\w*|trading|drift) (?:zone|range|corridor|band|threshold)s?",
+            r"off (?:its |the |their )?target ~ (?:band|more than)",
+            r"band (?:based |triggered )?re ?balanc\w*",
+            r"bands? around ~ targets?",
         ),
     ),
     "on_event": Words(
@@ -325,12 +413,15 @@ SCHEDULES = {
             r"(?:after|following) (?:an |the |each |every |its |their )?(?:earnings |company )?announcements?",
             r"event (?:driven|based) (?:re ?balanc|trad|entr|execut)\w*",
             r"session after ~ (?:announcement|earnings)\w*",
+            r"(?:re ?balanc|trad|buy|enter|act)\w* ~ (?:on|after|following) (?:the |each |every |an )?(?:earnings )?(?:announcement|earnings (?:date|report|release|day))s?",
+            r"after (?:each|every|the|an) (?:earnings|quarterly) (?:report|release|call)s?",
+            r"next (?:trading )?(?:day|session) after ~ (?:earnings|announcement|report|release)\w*",
         ),
     ),
 }
 
 COST_ASKING = Asking(
-    "the trading costs",
+    "the cost assumption",
     (
         r"(?:transaction|trading|trade|execution|dealing) costs?",
         r"costs?",
@@ -343,6 +434,8 @@ COST_ASKING = Asking(
         r"spreads? ~ (?:cost|assum|pay)\w*",
         r"(?:gross|net) of",
         r"brokerage",
+        r"(?:trades?|transactions?|orders?) ~ (?:charged|cost|free)",
+        r"charg\w* ~ (?:trades?|transactions?)",
     ),
 )
 
@@ -357,7 +450,11 @@ COST = Words(
         r"{number} ~ (?:cost|fee|commission|slippage)\w*",
         r"{number} (?:trading |transaction )?(?:cost|fee|commission|slippage)\w*",
         r"fixed bps {number}",
-        r"{number} ~ of ~ traded",
+        r"{number} (?:on|of|per|for) ~ (?:traded|turnover|value|trade|trades|notional)",
+        r"{number} (?:of|on) (?:turnover|notional|trades?)",
+        r"(?:fixed )?bps? ~ {number}!",
+        r"(?:fixed )?bps? {number}!",
+        r"basis points ~ {number}!",
     ),
 )
 
