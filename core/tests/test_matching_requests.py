@@ -31,6 +31,7 @@ def test_asks(text: str) -> None:
     "text",
     [
         "Position sizing is done.",
+        "Positions are sized by score, which is the position sizing of the day.",
         "Here is what I used:\n- position sizing: by rank",
         "Any questions?\n\nThe position sizing was kept.",
         "Could you check?\n- the universe\n\nResults\nThe position sizing was kept.",

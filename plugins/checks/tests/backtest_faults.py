@@ -5,15 +5,19 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
+from attrs import evolve
 
 from finassay.api.delivery import Package
 from finassay.api.grading import Check
 from finassay.api.verdict import NotApplicable, Scored
+from finassay_checks.delivered import read_delivery
+from finassay_checks.model import Choice, Delivered, Document, Role, RoleTable, Table
 from finassay_checks.options import NoOptions
 
 
@@ -51,11 +55,107 @@ def clean_files() -> Files:
 
 
 def package_of(tmp_path: Path, files: Files, **options: Any) -> Package:
+    """A package whose files are really read."""
     return deliveries.make_package(tmp_path, files, **options)
 
 
+LAYOUT: Mapping[str, tuple[Role, Mapping[str, str]]] = {
+    "data/prices.csv": ("prices", {}),
+    "data/universe.csv": ("universe", {}),
+    "results/signals.csv": ("signals", {"decision_date": "date"}),
+    "results/target_weights.csv": ("weights", {"decision_date": "date", "target_weight": "weight"}),
+    "results/trades.csv": ("trades", {"trade_id": "id"}),
+    "results/positions.csv": ("positions", {}),
+    "results/equity.csv": ("equity", {}),
+    "results/benchmark.csv": ("benchmark", {"benchmark_equity": "equity"}),
+}
+"""The clean delivery's tables: role, and the columns that are named otherwise than in the canonical frame."""
+_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "prices": ("date", "ticker", "open", "high", "low", "close", "adj_close", "volume"),
+    "universe": ("ticker", "start", "end"),
+    "signals": ("date", "ticker", "name", "score", "rank", "fill_date"),
+    "weights": ("date", "fill_date", "ticker", "weight"),
+    "trades": (
+        "fill_date",
+        "signal_date",
+        "ticker",
+        "shares",
+        "price",
+        "fee",
+        "value",
+        "reason",
+        "id",
+        "weight_before",
+        "target_weight",
+        "decided_by",
+    ),
+    "positions": ("date", "ticker", "shares", "dollars"),
+    "equity": ("date", "equity", "ret", "cash", "fees"),
+    "benchmark": ("date", "equity", "ret", "name"),
+}
+_TEXT = frozenset({"ticker", "name", "reason", "id", "decided_by"})
+
+
+def canonical(role: Role, frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """The canonical frame of one of the clean delivery's tables, also when it was spoiled."""
+    made = frame.rename(columns=names).reset_index(drop=True)
+    if role == "positions":
+        made = made.melt("date", var_name="ticker", value_name="shares").replace({"ticker": {"cash": "$CASH"}})
+        cash = made["ticker"] == "$CASH"
+        made = made.assign(dollars=made["shares"].where(cash), shares=made["shares"].where(~cash))
+    if role == "trades":
+        made["shares"] = made["shares"] * np.where(made["side"] == "BUY", 1.0, -1.0)
+    for column in _COLUMNS[role]:
+        dated = "date" in column or column in ("start", "end")
+        if column not in made:
+            made[column] = pd.NaT if dated else None if column in _TEXT else np.nan
+        if dated:
+            made[column] = pd.to_datetime(made[column], errors="coerce")
+        elif column not in _TEXT:
+            made[column] = pd.to_numeric(made[column], errors="coerce")
+    made["row"] = np.arange(1, len(made) + 1)
+    return made.assign(kind="target") if role == "weights" else made
+
+
+@lru_cache(maxsize=64)
+def _texts(report: str, metrics: str) -> Delivered:
+    """What is read from the report and the metrics table, which need the real reader."""
+    files = {"REPORT.md": report} | ({"results/metrics.csv": metrics} if metrics else {})
+    with TemporaryDirectory() as folder:
+        return read_delivery(package_of(Path(folder), files))
+
+
+def read_by_layout(files: Files) -> Delivered:
+    """The spoiled clean delivery as the reader would give it, its tables taken by their known layout: reading has tests of its own."""
+    metrics = files.get("results/metrics.csv")
+    texts = _texts(files.get("REPORT.md", ""), "" if metrics is None else metrics.to_csv(index=False))
+    choices = {role: Choice(role, "missing", None, (), ()) for role in get_args(Role)} | {
+        role: choice for role, choice in texts.choices.items() if role in ("metrics", "spec")
+    }
+    tables = list(texts.role_tables)
+    for path, (role, names) in LAYOUT.items():
+        if path in files:
+            table = Table(path, path, 1, True, files[path])
+            tables.append(RoleTable(role, table, {}, (), canonical(role, files[path], names)))
+            choices[role] = Choice(role, "found", tables[-1], (tables[-1],), ())
+    code = tuple(Document(path, text, 1, True) for path, text in files.items() if path.endswith(".py"))
+    return evolve(texts, role_tables=tuple(tables), tables=tuple(t.table for t in tables), choices=choices, code=code)
+
+
 def spoiled(tmp_path: Path, *faults: Fault, **options: Any) -> Package:
-    """The clean delivery with faults planted in it."""
+    """The clean delivery with faults planted in it, its tables taken by their layout."""
+    files = clean_files()
+    for fault in faults:
+        fault(files)
+    texts = {path: content for path, content in files.items() if isinstance(content, str)}
+    package = package_of(tmp_path, texts, **options)
+    read = read_by_layout(files)
+    package._facts[read_delivery] = read
+    return package
+
+
+def really_spoiled(tmp_path: Path, *faults: Fault, **options: Any) -> Package:
+    """The same, every file really read."""
     files = clean_files()
     for fault in faults:
         fault(files)

@@ -9,6 +9,7 @@ import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -139,6 +140,18 @@ def sessions(start: str = "2013-01-02", end: str = "2016-12-30") -> pd.DatetimeI
 
 
 def simulate(seed: int = 0) -> Simulated:
+    """A run of `_simulated` with frames of its own, so that a test may change them."""
+    made = _simulated(seed)
+    frames = {
+        name: value.copy()
+        for name in ("prices", "signals", "targets", "trades", "positions", "equity", "benchmark")
+        for value in [getattr(made, name)]
+    }
+    return evolve(made, metrics=dict(made.metrics), **frames)
+
+
+@lru_cache(maxsize=8)
+def _simulated(seed: int) -> Simulated:
     """Equal weight in the three best of eight by six-month momentum, ranked at month end, filled at the next close, 10 bp a side."""
     generator = np.random.default_rng(seed)
     days = sessions()

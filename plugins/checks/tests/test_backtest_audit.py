@@ -41,7 +41,7 @@ def outcomes(tmp_path: Path, *faults: Fault) -> dict[str, str]:
 
 
 def test_a_clean_delivery_passes_all_ten(tmp_path: Path) -> None:
-    found = verdict(VerifierAudit, package_of(tmp_path, clean_files()))
+    found = verdict(VerifierAudit, spoiled(tmp_path))
     assert found.level == 4
     assert set(found.facts["outcomes"].values()) == {"pass"}
     assert found.unverified == ()
@@ -144,7 +144,11 @@ def test_fewer_than_five_runnable_checks_are_level_zero(tmp_path: Path) -> None:
 
 
 def test_no_reported_count_fails(tmp_path: Path) -> None:
-    silent = (say(f" over {COUNT} trades (fills in `results/trades.csv`)", ""), say(f"| Number of trades | {COUNT} |\n", ""), drop("results/metrics.csv"))
+    silent = (
+        say(f" over {COUNT} trades (fills in `results/trades.csv`)", ""),
+        say(f"| Number of trades | {COUNT} |\n", ""),
+        drop("results/metrics.csv"),
+    )
     assert outcomes(tmp_path, *silent)["g"] == "fail"
 
 
@@ -179,7 +183,9 @@ def test_no_fees_and_none_reported_do_not_apply(tmp_path: Path) -> None:
     def free(files: Files) -> None:
         no_fees(files)
         files["REPORT.md"] = (
-            files["REPORT.md"].replace("| cost | 10 bp of traded value per side |\n", "").replace(f"| Total fees | ${M['fees']:,.2f} |\n", "")
+            files["REPORT.md"]
+            .replace("| cost | 10 bp of traded value per side |\n", "")
+            .replace(f"| Total fees | ${M['fees']:,.2f} |\n", "")
         )
         del files["results/metrics.csv"]
 

@@ -198,7 +198,9 @@ def uncosted(files: Files) -> None:
 def wordless(files: Files) -> None:
     """Not a word about costs."""
     uncosted(files)
-    report = files["REPORT.md"].replace("| cost | 10 bp of traded value per side |\n", "").replace(f"| Total fees | ${M['fees']:,.2f} |\n", "")
+    report = (
+        files["REPORT.md"].replace("| cost | 10 bp of traded value per side |\n", "").replace(f"| Total fees | ${M['fees']:,.2f} |\n", "")
+    )
     files["REPORT.md"] = report.replace(" net of costs", "").replace("Net of costs, ", "")
 
 
@@ -219,11 +221,11 @@ def test_costs_in_some_fills(tmp_path: Path) -> None:
 
 
 def test_costs_in_all_fills_without_gross(tmp_path: Path) -> None:
-    assert verdict(CostModel, package_of(tmp_path, clean_files())).level == 3
+    assert verdict(CostModel, spoiled(tmp_path)).level == 3
 
 
 def gross(tmp_path: Path) -> float:
-    value = package_of(tmp_path, clean_files()).fact(costs).gross
+    value = spoiled(tmp_path).fact(costs).gross
     assert value is not None
     return value
 
@@ -245,7 +247,7 @@ def test_a_gross_figure_must_recompute(tmp_path: Path, offset: float, level: int
 
 
 def test_a_yearly_drag_will_do(tmp_path: Path) -> None:
-    own = package_of(tmp_path / "own", clean_files()).fact(costs)
+    own = spoiled(tmp_path / "own").fact(costs)
     assert own.gross is not None
     assert own.net is not None
     drag = own.gross - own.net

@@ -11,7 +11,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from backtest_faults import (
     Fault,
     add,
-    clean_files,
     drop,
     drop_trades,
     package_of,
@@ -33,7 +32,7 @@ M = simulated().metrics
 
 
 def test_a_clean_delivery_matches_in_everything(tmp_path: Path) -> None:
-    package = package_of(tmp_path, clean_files())
+    package = spoiled(tmp_path)
     found = verdict(IndependentRecomputation, package)
     assert found.level == 4
     assert found.facts["first_divergence"] is None
@@ -77,7 +76,11 @@ def test_metrics_of_another_run_do_not_match(tmp_path: Path) -> None:
 
 def test_a_sharpe_with_365_days_is_named_inside_its_tolerance(tmp_path: Path) -> None:
     wrong = M["sharpe"] * (365 / 252) ** 0.5
-    faults: tuple[Fault, ...] = (say(f"Sharpe {M['sharpe']:.2f}", f"Sharpe {wrong:.5f}"), say(f"| {M['sharpe']:.3f} |", f"| {wrong:.5f} |"), drop("results/metrics.csv"))
+    faults: tuple[Fault, ...] = (
+        say(f"Sharpe {M['sharpe']:.2f}", f"Sharpe {wrong:.5f}"),
+        say(f"| {M['sharpe']:.3f} |", f"| {wrong:.5f} |"),
+        drop("results/metrics.csv"),
+    )
     package = spoiled(tmp_path, *faults)
     found = verdict(IndependentRecomputation, package)
     assert found.level == 4
@@ -121,14 +124,18 @@ def test_a_log_without_every_tenth_trade_does_not_match(tmp_path: Path) -> None:
 
 def test_a_wrong_trade_count_is_no_level_four(tmp_path: Path) -> None:
     count = int(M["trades"])
-    found = verdict(IndependentRecomputation, spoiled(tmp_path, say(f"{count} trades", f"{count + 7} trades"), say(f"| {count} |", f"| {count + 7} |")))
+    found = verdict(
+        IndependentRecomputation, spoiled(tmp_path, say(f"{count} trades", f"{count + 7} trades"), say(f"| {count} |", f"| {count + 7} |"))
+    )
     assert found.level == 3
     assert "not trades" in found.reason
 
 
 def test_a_report_without_metrics_stays_at_one(tmp_path: Path) -> None:
     def silent(files: dict[str, object]) -> None:
-        files["REPORT.md"] = "# Report\n\n" + "The rules were followed as agreed and the files hold everything that was computed on the way here. " * 3
+        files["REPORT.md"] = (
+            "# Report\n\n" + "The rules were followed as agreed and the files hold everything that was computed on the way here. " * 3
+        )
         del files["results/metrics.csv"]
 
     found = verdict(IndependentRecomputation, spoiled(tmp_path, silent))
@@ -165,11 +172,31 @@ def match(metric: str, fits: bool, recomputed: float | None = 1.0, convention: s
         ((match("annual_return", False), match("sharpe", True)), 1),
         ((match("annual_return", True), match("sharpe", False), match("trades", False)), 1),
         ((match("annual_return", True), match("sharpe", False)), 2),
-        ((match("annual_return", True), match("max_drawdown", True), match("sharpe", True), match("trades", True), match("beta", False)), 3),
+        (
+            (match("annual_return", True), match("max_drawdown", True), match("sharpe", True), match("trades", True), match("beta", False)),
+            3,
+        ),
         ((match("total_return", True), match("max_drawdown", True), match("sharpe", True)), 3),
         ((match("total_return", True), match("max_drawdown", True), match("sharpe", True), match("trades", True)), 4),
-        ((match("total_return", True), match("max_drawdown", True), match("sharpe", False, None, "fewer than 60 returns: not compared"), match("trades", True)), 4),
-        ((match("total_return", True), match("max_drawdown", True), match("sharpe", True), match("trades", True), match("beta", False, None, "no benchmark")), 3),
+        (
+            (
+                match("total_return", True),
+                match("max_drawdown", True),
+                match("sharpe", False, None, "fewer than 60 returns: not compared"),
+                match("trades", True),
+            ),
+            4,
+        ),
+        (
+            (
+                match("total_return", True),
+                match("max_drawdown", True),
+                match("sharpe", True),
+                match("trades", True),
+                match("beta", False, None, "no benchmark"),
+            ),
+            3,
+        ),
     ],
 )
 def test_the_ladder(matches: tuple[MetricMatch, ...], level: int) -> None:

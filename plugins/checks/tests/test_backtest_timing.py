@@ -8,7 +8,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from backtest_faults import (
-    clean_files,
     deliveries,
     drop,
     drop_columns,
@@ -27,7 +26,7 @@ from finassay_checks.checks.backtest_timing import PointInTimeCorrectness
 
 
 def test_a_clean_delivery_is_explicit_throughout(tmp_path: Path) -> None:
-    found = verdict(PointInTimeCorrectness, package_of(tmp_path, clean_files()))
+    found = verdict(PointInTimeCorrectness, spoiled(tmp_path))
     assert found.level == 4
     assert found.facts["explicit"] == 1.0
 
@@ -49,7 +48,9 @@ def test_dates_inferred_from_the_schedule_are_level_two(tmp_path: Path) -> None:
     undated = drop_columns("results/trades.csv", "signal_date", "decided_by")
     found = verdict(
         PointInTimeCorrectness,
-        spoiled(tmp_path, undated, drop_columns("results/signals.csv", "fill_date"), drop_columns("results/target_weights.csv", "fill_date")),
+        spoiled(
+            tmp_path, undated, drop_columns("results/signals.csv", "fill_date"), drop_columns("results/target_weights.csv", "fill_date")
+        ),
     )
     assert found.level == 2
     assert found.facts["inferred"] > 0.9

@@ -217,7 +217,8 @@ def test_sizing_at_the_fill_close_is_told_with_its_effect(tmp_path: Path) -> Non
             span = closes.iloc[at + end - 60 : at + end + 1].pct_change().iloc[1:].std()
             weight = (1 / span) / (1 / span).sum()
             rows += [
-                (closes.index[at - 1], closes.index[at], t, "BUY" if at == 130 else "SELL", 1.0, closes.iloc[at][t], weight[t]) for t in closes.columns
+                (closes.index[at - 1], closes.index[at], t, "BUY" if at == 130 else "SELL", 1.0, closes.iloc[at][t], weight[t])
+                for t in closes.columns
             ]
         trades = pd.DataFrame(rows, columns=["signal_date", "fill_date", "ticker", "side", "shares", "price", "target_weight"])
         found = package_of(tmp_path / str(end), {"trades.csv": trades, "prices.csv": made.prices}).fact(sizing)

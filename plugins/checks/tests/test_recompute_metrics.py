@@ -55,9 +55,7 @@ def test_no_spread_and_no_wealth_give_no_ratio() -> None:
     assert math.isnan(metrics.annual_return(np.array([-1.5, 0.1]), 252))
 
 
-@pytest.mark.parametrize(
-    ("frequency", "periods"), [("B", 252.0), ("D", 365.0), ("W-FRI", 52.0), ("ME", 12.0), ("QE", 4.0), ("YE", 1.0)]
-)
+@pytest.mark.parametrize(("frequency", "periods"), [("B", 252.0), ("D", 365.0), ("W-FRI", 52.0), ("ME", 12.0), ("QE", 4.0), ("YE", 1.0)])
 def test_periods_by_the_data_themselves(frequency: str, periods: float) -> None:
     assert metrics.periods_per_year(pd.date_range("2015-01-02", periods=12, freq=frequency)) == periods
 

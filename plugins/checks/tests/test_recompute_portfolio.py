@@ -124,7 +124,11 @@ def test_round_trips_become_fills() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("AB"), st.integers(-20, 20).filter(bool), st.floats(0.0, 5.0)), min_size=1, max_size=25))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.sampled_from("AB"), st.integers(-20, 20).filter(bool), st.floats(0.0, 5.0)), min_size=1, max_size=25
+    )
+)
 def test_value_is_conserved(rows: list[tuple[int, str, int, float]]) -> None:
     """Filled at the close, equity changes by price moves of what was held and by fees alone."""
     closes = {"A": [10.0, 12, 11, 9, 13, 14], "B": [5.0, 4, 6, 7, 6, 8]}

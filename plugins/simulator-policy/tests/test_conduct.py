@@ -58,6 +58,16 @@ def test_the_same_reply_three_times_is_enough() -> None:
     assert decision.evidence == ("a1", "a2", "a3")
 
 
+def test_quoting_the_user_makes_no_new_reply() -> None:
+    play = Play()
+    decisions = []
+    for _ in range(3):
+        heard = play.scene.conversation.messages[-1].text
+        decisions.append(play.reply(f'Reworked as you asked: "{heard}". The sizing rests on volatility.', files(WRONG)))
+    assert [d.action for d in decisions] == ["challenge", "challenge", "block"]
+    assert decisions[-1].block_reason == "repeated"
+
+
 def test_three_replies_without_anything_are_a_stall() -> None:
     decision = played("I am on it.", "Getting there.", "Almost.")
     assert (decision.action, decision.block_reason) == ("block", "stalled")

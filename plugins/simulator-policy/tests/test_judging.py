@@ -96,6 +96,33 @@ def test_wrong_rules_of_any_strategy_are_noticed(seed: int) -> None:
     assert not play.tells(decision, weighting.id) or weighting.id in play.belief.opening
 
 
+RESULT_LINES = (
+    "From 2001 to 2019 it returned 13.68% a year net of fees, with a Sharpe ratio of 0.76, a maximum drawdown of -42.51% and 287 trades.",
+    "| Annual return | 17.74% | net of fees, geometric |\n| Maximum drawdown | -46.29% | net of fees, daily closes |\n| Annual volatility | 21% | net |",
+    "The cost drag is 0.69% a year. 142 of 432 positions, 33%, were stopped out; the average stopped position fell 13.7%.",
+)
+
+
+@pytest.mark.parametrize("line", RESULT_LINES)
+@pytest.mark.parametrize("seed", range(0, 30, 3))
+def test_figures_of_a_result_are_no_settings(seed: int, line: str) -> None:
+    """A report that says little about its rules is not caught by its results."""
+    play = Play.real(seed)
+    figures = "It returned 8% a year, Sharpe ratio 0.6, maximum drawdown 31%, 412 trades.\n" + line
+    opening = "\n".join(f"- {play.belief.item(name).sentence}" for name in play.belief.opening)
+    decision = play.reply(line, {"REPORT.md": report(opening, figures), "trades.csv": TRADES})
+    assert decision.action == "close", decision.message
+
+
+def test_questions_about_results_are_no_delivery() -> None:
+    play = Play()
+    decision = play.reply(
+        "1. Which return do you want to see, 12 months or 6?\n2. Is a maximum drawdown of 20% fine?\n3. Would 100 trades be too many?\n4. A Sharpe ratio of 1?"
+    )
+    assert "trades with" not in decision.message
+    assert all(o.status == "missing" for o in decision.observations)
+
+
 def test_several_pieces_are_all_named() -> None:
     decision = Play().reply(DONE, files("We rank by last year's return. We rebalance weekly and weight by inverse volatility."))
     assert "the rebalancing" in decision.message.lower()

@@ -119,7 +119,7 @@ _REQUEST = re.compile(
             r"\b(?:i'm|i am) (?:not sure|unsure|unclear|curious)\b",
             r"\bconfirm (?:whether|if|that|the|your)\b",
             r"\byour (?:view|preference|thoughts?|preferred|choice|call|input|guidance|decision) (?:on|for|about|regarding)\b",
-            r", (?:and )?(?:what|how|which)\b(?! (?:was|were|we did|i did))",
+            r", (?:and )?(?:what|how|which)\b(?! (?:is|are|was|were|has|have|had|i|we|gives?|makes?|means?)\b)",
         )
     )
 )

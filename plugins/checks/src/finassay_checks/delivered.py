@@ -9,8 +9,9 @@ from attrs import define, evolve, field
 from finassay.api.delivery import DeliveredFile, Package
 from finassay_checks.figures import disagreements, headline_figures
 from finassay_checks.model import Choice, Delivered, Document, Finding, Role, RoleTable, Table
+from finassay_checks.reading.cache import CONTENTS
 from finassay_checks.reading.content import Content
-from finassay_checks.reading.files import read_file
+from finassay_checks.reading.files import read_file, suffix_of
 from finassay_checks.reading.limits import DEFAULT_LIMITS, ReadLimits, Unreadable
 from finassay_checks.reading.markdown import text_tables
 from finassay_checks.reading.text import plain, shown
@@ -94,7 +95,7 @@ class Reading:
                 self.findings.append(Finding("not-taken", f"was not taken: {shown(rejected.reason)}", shown(rejected.path)))
         found, by_hash = [], {}
         for turn, file in self._files():
-            key = (file.sha256, file.path.rpartition(".")[2].lower())
+            key = (file.sha256, suffix_of(file.path))
             if key not in by_hash:
                 by_hash[key] = self._read(file)
             content = by_hash[key]
@@ -107,7 +108,12 @@ class Reading:
             self._bytes += file.size
             if self._bytes > self.limits.delivery_bytes:
                 raise Unreadable(f"was not read: the delivery exceeds {self.limits.delivery_bytes:,} bytes in all", "too-large")
-            content = read_file(self.package.path(file), file.path, self.limits)
+            path = self.package.path(file)
+            key = (file.sha256, suffix_of(file.path), repr(self.limits))
+            content = CONTENTS.get(key)
+            if content is None:
+                content = read_file(path, file.path, self.limits)
+                CONTENTS.put(key, content)
         except KeyError:
             self.findings.append(Finding("unreadable-file", "its bytes are not stored", shown(file.path)))
             return None

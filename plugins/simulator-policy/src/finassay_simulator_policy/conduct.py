@@ -52,7 +52,7 @@ def reason_to_leave(scene: Scene, off: tuple[Off, ...], patience: int) -> Leavin
         return None
     return (
         _declared_defeat(replies[-1], scene)
-        or _repeated(replies)
+        or _repeated(scene)
         or _ignored(scene, off)
         or _stalled(replies, scene, patience)
         or _off_topic(replies, scene)
@@ -73,9 +73,18 @@ def _declared_defeat(last: Message, scene: Scene) -> Leaving | None:
     return None
 
 
-def _repeated(replies: tuple[Message, ...]) -> Leaving | None:
-    last = replies[-REPEATS:]
-    same = {normalise(bounded(m.text)) for m in last}
+def own_words(message: Message, scene: Scene) -> str:
+    """A reply without what it quotes of the user's last message."""
+    text = bounded(message.text)
+    heard = [m.text for m in scene.conversation.of("user") if m.turn == message.turn - 1]
+    for quoted in heard:
+        text = text.replace(quoted, " ") if quoted else text
+    return text
+
+
+def _repeated(scene: Scene) -> Leaving | None:
+    last = scene.conversation.of("agent")[-REPEATS:]
+    same = {normalise(own_words(m, scene)) for m in last}
     if len(last) == REPEATS and len(same) == 1 and same != {""} and not any(m.cut for m in last):
         return Leaving("repeated", tuple(m.id for m in last))
     return None
@@ -95,7 +104,7 @@ def _ignored(scene: Scene, off: tuple[Off, ...]) -> Leaving | None:
             continue
         since = [m for m in scene.conversation.of("agent") if m.turn > turns[-OBJECTIONS]]
         words = (*found.item.topics, re.escape(normalise(found.item.piece)).replace("\\ ", " "))
-        if not any(m.cut or touches(words, s.text) for m in since for s in sentences(bounded(m.text)) or ()):
+        if not any(m.cut or touches(words, s.text) for m in since for s in sentences(own_words(m, scene))):
             return Leaving("ignored_objection", tuple(m.id for m in since))
     return None
 

@@ -19,8 +19,12 @@ _OFFER = re.compile(
     r"|are happy)|if that)\b"
 )
 _RESULT = re.compile(
-    r"\b(?:max(?:imum)?|worst|deepest|largest|realised|realized|average|mean|total|final|ended|returned|came (?:out"
-    r"|to)|was|were|of which|trades)\b"
+    r"\b(?:max(?:imum)?|worst|deepest|largest|realised|realized|average|mean|total|final|ended|returned|came (?:out|to)|was"
+    r"|were|of which|trades|net of|gross|sharpe)\b"
+)
+_SETTING = re.compile(
+    r"\b(?:assum\w*|set|levels?|thresholds?|trigger\w*|limit\w*|stop\w*|cap\w*|target\w*|sides?|per trade|traded value|basis points?"
+    r"|once|when|if|reach\w*|fall\w*|drop\w*|rules?|charged?)\b|\dbp\b"
 )
 _ASIDE = re.compile(
     r"\b(?:instead of|rather than|unlike|versus|vs|compared?|comparison|benchmark|variants?|alternatives?|sensitivity"
@@ -178,7 +182,7 @@ def _beside_the_point(item: Item, polarity: Polarity, norm: str) -> bool:
     """Figures of a result are no setting ('the worst drawdown was 31%'), and variants are no rule."""
     if polarity is Polarity.ACCEPTS:
         return False
-    figure = item.number is not None and _RESULT.search(norm) and not _OFFER.search(norm)
+    figure = item.number is not None and not _OFFER.search(norm) and (_RESULT.search(norm) or not _SETTING.search(norm))
     return bool(figure or _ASIDE.search(norm))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from finassay.api.matching import normalise, sentences
+from finassay.api.matching import sentences
 from finassay.api.received import RESULTS, missing_results, missing_sections, shows_trades
 from finassay.api.simulator import Excerpt, Scene
 from finassay.api.strategy import Item
@@ -87,7 +87,7 @@ def sources(scene: Scene) -> tuple[Source, ...]:
 
 def figures(text: str) -> frozenset[str]:
     """Which of return, Sharpe ratio, maximum drawdown and number of trades stand in a text with a number close by."""
-    norm = normalise(text)
+    norm = " ".join(sentence.norm for sentence in sentences(text) if not sentence.question)
     found = set()
     for name, pattern in RESULTS.items():
         for hit in re.finditer(pattern, norm):
@@ -95,6 +95,12 @@ def figures(text: str) -> frozenset[str]:
                 found.add(name)
                 break
     return frozenset(found)
+
+
+def tells_results(text: str) -> bool:
+    """Whether a message reports a backtest, files or not."""
+    found = figures(text)
+    return len(found) >= 3 and "Sharpe ratio" in found
 
 
 def lists_trades(text: str) -> bool:
@@ -163,17 +169,18 @@ class Off:
 def off(scene: Scene, message: str, delivered: bool) -> tuple[Off, ...]:
     """Items that the newest report, or the last message about it, visibly contradicts.
 
-    The rule sections of the report decide; where they do not speak of an item the message does, then the rest of the report.
+    The rule sections of the report decide; where they do not speak of an item the message does, then the rest of the report, in which
+    numbers are results.
     """
     if not delivered:
         return ()
     last = scene.conversation.last("agent")
     papers = _papers(scene)
-    places = [(path, rules) for path, rules, _ in papers]
-    places += [(last.id, message)] if last else []
-    places += [(path, rest) for path, _, rest in papers]
+    rules = [(path, text) for path, text, _ in papers] + ([(last.id, message)] if last else [])
+    others = [(path, text) for path, _, text in papers]
     found = []
     for item in scene.task.belief.items:
+        places = rules if item.number is not None else rules + others
         verdicts = ((where, contradicted(item, text)) for where, text in places)
         where, verdict = next((pair for pair in verdicts if pair[1] is not None), ("", None))
         if verdict:

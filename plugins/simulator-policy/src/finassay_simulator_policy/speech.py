@@ -43,6 +43,8 @@ class Speech:
     seed: int
     turn: int
     salt: int
+    before: str = ""
+    """All that the user said so far; what stands in it is said again only for want of another wording."""
 
     def rotated(self, variants: Sequence[str], place: str) -> Iterator[str]:
         """All variants, beginning with the one that the hash names."""
@@ -55,8 +57,8 @@ class Speech:
 
     def say(self, variants: Sequence[str], place: str, plain: str, **values: str) -> str:
         """The first sound variant that fits, else `plain`, else nothing."""
-        texts = (filled(template, **values) for template in self.rotated(variants, place))
-        return next((text for text in (*texts, filled(plain, **values)) if self.sound(text)), "")
+        texts = [filled(template, **values) for template in (*self.rotated(variants, place), plain)]
+        return next((text for text in self._fresh_first(texts) if self.sound(text)), "")
 
     def tell(self, variants: Sequence[str], item: Item, place: str, step: int = 0) -> str:
         """A sentence that tells an item: in the persona's words where the item is recognised in them, else plainly.
@@ -65,9 +67,12 @@ class Speech:
         """
         texts = [filled(template, sentence=item.sentence) for template in self.rotated(variants, place)]
         step %= len(texts)
-        texts = [*texts[step:], *texts[:step], *(filled(template) for template in _plainly(item))]
+        texts = [*self._fresh_first([*texts[step:], *texts[:step]]), *(filled(template) for template in _plainly(item))]
         told = next((text for text in texts if item.id in stated((item,), text) and self.sound(text)), "")
         return told or next((text for text in texts if self.sound(text)), "")
+
+    def _fresh_first(self, texts: list[str]) -> list[str]:
+        return sorted(texts, key=lambda text: text in self.before)
 
     def tells(self, texts: Iterable[str], item: Item) -> bool:
         """Whether what was said so far tells the item already."""

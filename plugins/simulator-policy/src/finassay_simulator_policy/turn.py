@@ -8,7 +8,7 @@ from finassay.api.simulator import Action, Decision, Observation, Scene
 from finassay.api.strategy import Item
 from finassay_simulator_policy.conduct import Leaving, objections, reason_to_leave
 from finassay_simulator_policy.hearing import Heard, Point, bounded, hear
-from finassay_simulator_policy.reading import Off, Received, figures, off, received, unmentioned
+from finassay_simulator_policy.reading import Off, Received, off, received, tells_results, unmentioned
 from finassay_simulator_policy.speech import Speech, listed, sayable, unheard
 
 BROAD = (
@@ -29,11 +29,11 @@ class Turn:
         belief = scene.task.belief
         self.last = scene.conversation.last("agent") or Message("a0", 0, "agent", "")
         self.text = bounded(self.last.text)
-        self.delivered = bool(scene.files) or len(figures(self.text)) >= 3
+        self.delivered = bool(scene.files) or tells_results(self.text)
         self.heard: Heard = hear(belief, self.text, self.delivered)
         self.received: Received = received(scene)
         allowed = scene.stated | raised(sayable(belief), self.text)
-        self.speech = Speech(belief, scene.persona, allowed, scene.seed, self.last.turn, salt)
+        self.speech = Speech(belief, scene.persona, allowed, scene.seed, self.last.turn, salt, " ".join(self._said()))
         reacted = {point.item.id for point in self.heard.points}
         self.off = tuple(o for o in (*off(scene, self.text, self.delivered), *self._forgotten()) if o.item.id not in reacted)
 
@@ -81,7 +81,7 @@ class Turn:
         if self.heard.everything and not replies:
             parts.append(self.speech.say(BROAD, "broad", BROAD[0]))
         parts = [part for part in parts if part]
-        message = " ".join(parts) if parts else self._go_ahead()
+        message = " ".join(parts) or self.speech.say(voice.go_aheads, "go", PLAIN_GO_AHEAD)
         return self._decided(self._action(replies), unheard(message, self._said(), self.last.turn))
 
     def _replies(self) -> list[str]:
@@ -123,12 +123,6 @@ class Turn:
             return []
         parts = listed(missing_parts(self.received))
         return [self.speech.say(self.scene.persona.voice.missing, "missing", "I still need {parts}.", parts=parts)]
-
-    def _go_ahead(self) -> str:
-        """A phrase that was not used yet, as long as there is one."""
-        used = set(self._said())
-        variants = [v for v in self.speech.rotated(self.scene.persona.voice.go_aheads, "go") if v not in used]
-        return self.speech.say(variants or (PLAIN_GO_AHEAD,), "go", PLAIN_GO_AHEAD)
 
     def _action(self, replies: list[str]) -> Action:
         if self.off or any(p.manner == "object" for p in self.heard.points):

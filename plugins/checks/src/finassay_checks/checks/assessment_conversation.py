@@ -202,9 +202,7 @@ def _public(quote: str, code: bool) -> bool:
 class InternalLeak(JudgedCheck):
     """The program's pre-scan: candidates for a judge, never a verdict."""
 
-    description = (
-        "Pre-scan for internal leaks: absolute paths, stack traces, keys, tool calls and system prompts in what the user received."
-    )
+    description = "Pre-scan for internal leaks: absolute paths, stack traces, keys, tool calls and system prompts."
     id = "5-6-internal-leak"
     dimension = "5.6"
 

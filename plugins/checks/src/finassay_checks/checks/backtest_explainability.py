@@ -49,6 +49,12 @@ class DecisionExplainability(ProgramCheck):
             )
             if mask.any()
         ]
+        if found.credits.max() == 1 and trades is not None:
+            row = trades.frame.iloc[int(found.credits.argmax())]
+            shown = f"decided {str(row['signal_date'])[:10]}, {row['reason']}, value {row['decided_by']}"
+            evidence.append(
+                rows("an explained fill", where, [f"row {row['row']}: {row['ticker']} filled {str(row['fill_date'])[:10]}"], shown)
+            )
         if found.wrong:
             evidence.append(
                 rows("deciding values that do not agree", where, list(found.wrong), f"{found.agree:.1%} of {found.compared}", "95 %")

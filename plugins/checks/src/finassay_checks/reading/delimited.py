@@ -15,7 +15,7 @@ from finassay_checks.reading.grid import Row, find_header, is_empty, tables_of_g
 from finassay_checks.reading.limits import ReadLimits, Unreadable
 from finassay_checks.reading.text import decode, encoding_of, read_bytes
 
-SMALL = 192 * 1024
+SMALL = 64 * 1024
 _HEAD = 64 * 1024
 _DELIMITERS = (",", ";", "\t", "|")
 _ZONED = re.compile(r"\d{1,2}:\d{2}.*(?:[+-]\d{2}:?\d{2}|Z)$|^\d{4}-\d{2}-\d{2}T.*Z$")

@@ -1,7 +1,8 @@
 """Grids of cells (workbook sheets, small delimited files, text tables) to tables: header found, stacked tables parted (spec D.0.2)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 import pandas as pd
 from attrs import frozen
@@ -79,35 +80,44 @@ def unique_names(header: Row, width: int) -> list[str]:
     return names
 
 
+def _cells(column: Iterable[Cell]) -> list[Cell]:
+    """A column with empty cells as None."""
+    return [
+        (cell if cell and not cell.isspace() else None) if cell.__class__ is str else None if is_empty(cell) else cell for cell in column
+    ]
+
+
 def frame_of(header: Row, body: Sequence[Row]) -> pd.DataFrame:
     """A frame of cells; rows that are wholly empty are left out, wholly empty unnamed columns as well."""
-    width = max([len(header), *(len(row) for row in body)], default=0)
-    while width and width > len(header) and all(len(row) < width or is_empty(row[width - 1]) for row in body):
-        width -= 1
-    names = unique_names(header, width)
-    columns: dict[str, list[Cell]] = {name: [] for name in names}
-    for row in body:
-        if all(is_empty(cell) for cell in row):
-            continue
-        for position, name in enumerate(names):
-            cell = row[position] if position < len(row) else None
-            columns[name].append(None if is_empty(cell) else cell)
-    frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
+    columns = [_cells(column) for column in zip_longest(*(row for row in body if not _is_blank(row)))]
+    rows = len(columns[0]) if columns else 0
+    while len(columns) > len(header) and all(cell is None for cell in columns[-1]):
+        columns.pop()
+    columns += [[None] * rows for _ in range(len(header) - len(columns))]
+    names = unique_names(header, len(columns))
+    frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in zip(names, columns, strict=True)})
     unnamed_empty = [c for p, c in enumerate(names) if (p >= len(header) or is_empty(header[p])) and frame[c].isna().all()]
     return frame.drop(columns=unnamed_empty)
+
+
+def _is_blank(row: Row) -> bool:
+    return all(map(is_empty, row))
 
 
 def _parts(rows: Sequence[Row]) -> list[tuple[int, int]]:
     """(header index, end) of each table; a row that looks like a header within three rows after an empty row starts another one."""
     first = find_header(rows)
     start = 0 if first is None else first
-    wrapped = [_Row(i, row) for i, row in enumerate(rows)]
     starts = [start]
     last_empty = -10
     for at in range(start + 1, len(rows)):
-        if wrapped[at].filled == 0:
+        if _is_blank(rows[at]):
             last_empty = at
-        elif at - last_empty <= 3 and last_empty > starts[-1] + 1 and _is_header(wrapped[at : at + 13], 0):
+        elif (
+            at - last_empty <= 3
+            and last_empty > starts[-1] + 1
+            and _is_header([_Row(i, row) for i, row in enumerate(rows[at : at + 13], start=at)], 0)
+        ):
             starts.append(at)
             last_empty = -10
     return [(s, e) for s, e in zip(starts, [*starts[1:], len(rows)], strict=True)]

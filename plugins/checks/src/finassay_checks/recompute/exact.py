@@ -38,7 +38,11 @@ def exact(package: Package) -> Exact | None:
             findings.append(f"the Sharpe ratio has the wrong sign: {match.reported:.4g} reported, {match.recomputed:.4g} recomputed")
         if match.convention.startswith("fault: "):
             findings.append(f"{match.metric} {match.reported:.6g} follows from a fault: {match.convention.removeprefix('fault: ')}")
-        elif abs(match.reported - match.recomputed) > max(precision.get(match.metric, 0.0), 1e-9) * 1.001 and match.matches and not match.convention:
+        elif (
+            abs(match.reported - match.recomputed) > max(precision.get(match.metric, 0.0), 1e-9) * 1.001
+            and match.matches
+            and not match.convention
+        ):
             findings.append(f"{match.metric} {match.reported:.6g} is not exact: {match.recomputed:.6g} recomputed")
     return Exact(share, tuple(findings))
 
@@ -55,5 +59,7 @@ def _days(made: Rebuilding, findings: list[str]) -> float | None:
     share, run = 1.0 - float(outside.mean()), longest_run(outside)
     if share < MOST_DAYS or run > RUN:
         first = common[int(np.argmax(outside))].date()
-        findings.append(f"the delivered equity is exact on {share:.1%} of days only; it first differs on {first} by {apart[np.argmax(outside)]:+.2%}")
+        findings.append(
+            f"the delivered equity is exact on {share:.1%} of days only; it first differs on {first} by {apart[np.argmax(outside)]:+.2%}"
+        )
     return share

@@ -85,6 +85,7 @@ def _anchored(equity: pd.Series, capital: float) -> pd.Series:
     return anchored
 
 
+@np.errstate(all="ignore")
 def _match(figure: Figure, curves: tuple[Curve, ...], made: Rebuilding, delivered: Delivered) -> MetricMatch:
     blank = MetricMatch(figure.metric, figure.value, None, 0.0, False, "", figure.where)
     if figure.metric in CURVE:

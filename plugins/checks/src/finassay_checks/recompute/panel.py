@@ -9,6 +9,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 CASH = "$CASH"
+ABSURD = 1e15
+"""No price, size or fee is this large: what is counts as not delivered."""
 
 
 @frozen(eq=False)
@@ -41,7 +43,8 @@ class Panel:
 
 
 def panel_of(prices: pd.DataFrame) -> Panel | None:
-    """The panel of a canonical `prices` frame; of duplicated (date, ticker) the last row. None without a usable close."""
+    """The panel of a canonical `prices` frame; of duplicated (date, ticker) the last row. A price of zero or below is none. None without a
+    usable close."""
     usable = prices["date"].notna() & prices["ticker"].notna()
     if not bool(usable.all()):
         prices = prices[usable]
@@ -53,10 +56,11 @@ def panel_of(prices: pd.DataFrame) -> Panel | None:
 
     def matrix(name: str) -> Floats | None:
         values = prices[name].to_numpy(dtype=float)
-        if not np.isfinite(values).any():
+        usable = (values > 0) & (values < ABSURD)
+        if not usable.any():
             return None
         cells = np.full(shape, np.nan)
-        cells[rows, columns] = np.where(np.isfinite(values), values, np.nan)
+        cells[rows, columns] = np.where(usable, values, np.nan)
         return cells
 
     close = matrix("close")

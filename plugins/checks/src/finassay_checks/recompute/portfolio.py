@@ -11,7 +11,7 @@ import pandas as pd
 from attrs import frozen
 from numpy.typing import NDArray
 
-from finassay_checks.recompute.panel import CASH, Floats, Panel, carried
+from finassay_checks.recompute.panel import ABSURD, CASH, Floats, Panel, carried
 
 FLAT = 1e-7
 """A position below this many shares is flat."""
@@ -55,14 +55,17 @@ def clean_fills(fills: pd.DataFrame) -> pd.DataFrame:
     value = fills["value"].to_numpy(dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(np.isfinite(shares), shares, value / price)
-    keep = np.isfinite(size) & np.isfinite(price) & (size != 0) & fills["fill_date"].notna().to_numpy() & fills["ticker"].notna().to_numpy()
+    fee = fills["fee"].to_numpy(dtype=float)
+    fee = np.where(np.abs(fee) < ABSURD, fee, 0.0)
+    named = fills["fill_date"].notna().to_numpy() & fills["ticker"].notna().to_numpy()
+    keep = (np.abs(size) < ABSURD) & (np.abs(price) < ABSURD) & (size != 0) & named
     frame = pd.DataFrame(
         {
             "date": fills["fill_date"].to_numpy(),
             "ticker": fills["ticker"].to_numpy(),
             "shares": size,
             "price": price,
-            "fee": np.nan_to_num(fills["fee"].to_numpy(dtype=float)),
+            "fee": fee,
         },
         index=fills.index,
     )

@@ -8,7 +8,7 @@ from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
 from finassay_checks.model import Delivered, Rebuilt
 from finassay_checks.recompute import stated
-from finassay_checks.recompute.panel import CASH, Floats, Panel, panel_of
+from finassay_checks.recompute.panel import ABSURD, CASH, Floats, Panel, panel_of
 from finassay_checks.recompute.portfolio import (
     Book,
     clean_fills,
@@ -21,6 +21,8 @@ from finassay_checks.recompute.states import exposure_by_date
 
 APART = 0.005
 """Relative difference beyond which a delivered equity leaves the rebuilt one."""
+ABSURD_RETURN = 1e3
+"""No daily return is this large."""
 PRICED = 0.95
 """Share of daily holdings for which a price table must have a price."""
 
@@ -65,9 +67,11 @@ def delivered_curve(delivered: Delivered) -> pd.Series | None:
         return None
     rows = frame[frame["date"].notna()].drop_duplicates("date", keep="last").sort_values("date")
     equity = pd.Series(rows["equity"].to_numpy(dtype=float), index=pd.DatetimeIndex(rows["date"]))
+    equity = equity[equity.abs() < ABSURD]
     if equity.notna().sum() >= 2:
         return equity.dropna()
-    returns = pd.Series(rows["ret"].to_numpy(dtype=float), index=pd.DatetimeIndex(rows["date"])).dropna()
+    returns = pd.Series(rows["ret"].to_numpy(dtype=float), index=pd.DatetimeIndex(rows["date"]))
+    returns = returns[returns.abs() < ABSURD_RETURN]
     if len(returns) < 2:
         return None
     start = pd.Series([1.0], index=pd.DatetimeIndex([returns.index[0] - pd.offsets.BDay(1)]))

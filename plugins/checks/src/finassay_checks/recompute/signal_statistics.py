@@ -16,7 +16,7 @@ from finassay_checks.recompute.rebuilt import price_panel
 from finassay_checks.recompute.stated import Statement
 
 WITHIN = 0.02
-HORIZONS = (1, 5, 10, 20, 21, 42, 63, 126)
+HORIZONS = (1, 5, 21, 63)
 QUANTILES = (3, 4, 5, 10)
 
 
@@ -62,6 +62,7 @@ _KINDS = (
 _SIGNAL = re.compile(
     r"\bic\b|information coefficient|signal|score|rank|factor|quantile|quintile|quartile|decile|tercile|autocorr|forward", re.I
 )
+_LOW_IS_GOOD = re.compile(r"vol|beta|rank|rev|size|risk", re.I)
 _PERIOD = re.compile(r"\b(?:19|20)\d{2}\b|first half|second half|sub-?period|early|late(?:r)? (?:part|half|years)", re.I)
 
 
@@ -135,12 +136,12 @@ def _derived(package: Package) -> tuple[str, dict[str, pd.DataFrame]] | None:
 
 
 def _own(scores: dict[str, pd.DataFrame], panel: Panel | None) -> dict[str, list[float]]:
-    """Own values of every kind over usual horizons and quantiles, for either sign of the score."""
+    """Own values of every kind over usual horizons and quantiles; for scores of which low may be good, of either sign."""
     found: dict[str, list[float]] = {}
     if panel is None:
         return found
     closes = carried(panel.close)
-    for table in scores.values():
+    for name, table in scores.items():
         columns = panel.tickers.get_indexer(table.columns)
         if (columns < 0).all():
             continue
@@ -149,6 +150,8 @@ def _own(scores: dict[str, pd.DataFrame], panel: Panel | None) -> dict[str, list
         price = closes[:, columns[columns >= 0]]
         for forward in _forwards(price, rows):
             _add_forward(found, score, forward)
+            if _LOW_IS_GOOD.search(name):
+                _add_forward(found, -score, forward)
         for values, kind in ((_rank_changes(score), "autocorrelation"), ([float(np.isfinite(score).mean())], "coverage")):
             found.setdefault(kind, []).extend(values)
     return {kind: [v for v in values if np.isfinite(v)] for kind, values in found.items()}
@@ -194,9 +197,9 @@ def _add_forward(found: dict[str, list[float]], score: Floats, forward: Floats) 
     for kind, values in (("IC", linear), ("rank IC", ranked)):
         if np.isfinite(values).any():
             mean = float(np.nanmean(values))
-            found.setdefault(kind, []).extend((mean, -mean))
+            found.setdefault(kind, []).append(mean)
             share = float(np.mean(values[np.isfinite(values)] > 0))
-            found.setdefault("hit rate", []).extend((share, 1 - share))
+            found.setdefault("hit rate", []).append(share)
     percent = np.asarray(pd.DataFrame(both).rank(axis=1, pct=True).to_numpy(dtype=float))
     for parts in QUANTILES:
         top = np.where(percent > 1 - 1 / parts, forward, np.nan)
@@ -205,7 +208,7 @@ def _add_forward(found: dict[str, list[float]], score: Floats, forward: Floats) 
         if usable.any():
             high, low = np.nanmean(top[usable], axis=1), np.nanmean(bottom[usable], axis=1)
             spread = float(np.mean(high - low))
-            found.setdefault("quantile spread", []).extend((spread, -spread))
+            found.setdefault("quantile spread", []).append(spread)
             found.setdefault("forward return", []).extend((float(np.mean(high)), float(np.mean(low))))
             found.setdefault("hit rate", []).extend(
                 (float(np.mean(high > low)), float(np.nanmean(np.where(np.isfinite(top), top > 0, np.nan))))

@@ -129,6 +129,9 @@ def utc_dates(stamps: "pd.Series[Any]", timezone: str) -> "pd.Series[Any]":
 
 def _text_dates(texts: "pd.Series[Any]", timezone: str) -> "pd.Series[Any]":
     texts = texts.astype(str)
+    direct = pd.to_datetime(texts, format="%Y-%m-%d", errors="coerce").astype("datetime64[ns]")
+    if direct.notna().mean() >= DATE_SHARE:
+        return direct
     if texts.str.contains(_STAMP_ZONE).mean() > 0.5 and texts.str.contains(":").mean() > 0.5:
         return _zoned_dates(texts, timezone)
     plausible = texts.str.len().between(6, 40) & texts.str.contains(r"\d")

@@ -156,5 +156,5 @@ def _comparison(found: Outcome, equal: Array, index: Array, folder: Path) -> Non
 
 
 def _save(frame: pd.DataFrame, path: Path) -> None:
-    """CSV with twelve significant digits, enough to rebuild the curve."""
-    frame.to_csv(path, index=False, float_format="%.12g", lineterminator="\n")
+    """CSV with every digit: rounded share counts would leave dust of a position that was sold."""
+    frame.to_csv(path, index=False, lineterminator="\n")
