@@ -16,7 +16,7 @@ $(VENV)/.installed: constraints.txt pyproject.toml $(addsuffix /pyproject.toml,$
 	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed (set PYTHON=...)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet -c constraints.txt uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt --group dev $(foreach d,$(DISTRIBUTIONS),-e $(d))
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt --group dev $(foreach d,$(DISTRIBUTIONS),-e $(d))
 	@touch $@
 
 demo: install

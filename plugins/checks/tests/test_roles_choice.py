@@ -47,7 +47,7 @@ def chosen(found: Delivered, role: str) -> str | None:
     return choice.chosen.table.where if choice.chosen is not None else None
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 2])
 def test_every_role_of_a_clean_delivery(tmp_path: Path, seed: int) -> None:
     found = delivered(tmp_path, clean_delivery(seed))
     assert {role: chosen(found, role) for role in EXPECTED} == EXPECTED

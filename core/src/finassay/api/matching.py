@@ -20,12 +20,13 @@ Matching works sentence by sentence, on bounded text. Gaps and words cannot be s
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
 
 from attrs import frozen
 
+from finassay.api.patterns import NUMBER, Phrase, found, hits
 from finassay.api.strategy import Item, Number, OpenTopic, Unit
 from finassay.api.text import MAX_SENTENCE, MAX_TEXT, Sentence, normalise, sentences
 
@@ -71,55 +72,9 @@ class Mention:
     """The sentence asks or offers; it does not decide."""
 
 
-# -- patterns ---------------------------------------------------------------------------------------------------------
-
-_NUMBER = r"(?<![\w.])(?P<sign>[-+]?)(?P<value>\d+(?:\.\d+)?|\.\d+)(?P<unit>%|bp)?"
-_ANY_NUMBER = r"(?<![\w.])[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:%|bp)?"
-_WORD = r"[\w%]++(?:['.][\w%]++)*+"
-_GAP = rf"(?:[^\w%]++{_WORD}){{0,6}}?[^\w%]++"
-_GAP_WITHOUT_NUMBERS = rf"(?:[^\w%]++(?!\d){_WORD}){{0,6}}?[^\w%]++"
-_PARTS = re.compile(r"( ~ |\{number\}!?| \?| )")
-
-
-def _source(pattern: str, number: str) -> str:
-    gap = _GAP_WITHOUT_NUMBERS if "{number}" in pattern else _GAP
-    parts = []
-    for chunk in _PARTS.split(pattern):
-        if chunk == " ~ ":
-            parts.append(gap)
-        elif chunk in ("{number}", "{number}!"):
-            parts.append(number)
-        elif chunk == " ?":
-            parts.append(r"[\s\-/]*")
-        elif chunk == " ":
-            parts.append(r"[\s\-/(]+")
-        else:
-            parts.append(chunk)
-    return rf"(?<!\w)(?:{''.join(parts)})(?!\w)"
-
-
-@lru_cache(maxsize=8192)
-def _compile(pattern: str) -> re.Pattern[str]:
-    return re.compile(_source(pattern, _NUMBER))
-
-
-@lru_cache(maxsize=4096)
-def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """One expression that finds something if and only if one of the patterns does: most sentences are done with one search."""
-    return re.compile("|".join(_source(pattern, _ANY_NUMBER) for pattern in patterns) or r"(?!)")
-
-
-def _hits(patterns: Iterable[str], norm: str) -> Iterator[tuple[str, re.Match[str]]]:
-    known = tuple(patterns)
-    if _any_of(known).search(norm):
-        for pattern in known:
-            for hit in _compile(pattern).finditer(norm):
-                yield pattern, hit
-
-
 # -- numbers ----------------------------------------------------------------------------------------------------------
 
-_MOVED = re.compile(rf"\s*(?:to|->|into|up to|down to)\s+{_NUMBER}")
+_MOVED = re.compile(rf"\s*(?:to|->|into|up to|down to)\s+{NUMBER}")
 _LISTED = re.compile(r"\s*(?:,|-|/|and|or|,\s*(?:and|or))\s*[-+]?\d+(?:\.\d+)?(?:%|bp)")
 
 
@@ -146,13 +101,13 @@ def _same(value: float, number: Number) -> bool:
     return abs(value - number.value) <= 1e-6 * max(1.0, abs(number.value))
 
 
-def _says_value(number: Number, pattern: str, hit: re.Match[str], norm: str) -> bool | None:
+def _says_value(number: Number, phrase: Phrase, hit: re.Match[str], norm: str) -> bool | None:
     """Whether a hit states the item's value; None if its number is about something else or one of several that are weighed."""
     after = norm[hit.end("value") + len(hit["unit"] or "") :]
     moved = _MOVED.match(after)
     if moved is None and _LISTED.match(after):
         return None
-    bare = "{number}!" in pattern
+    bare = phrase.bare
     values = [value_of(m, number.unit, bare=bare) for m in (moved or hit,)]
     if values[0] is None and bare and hit["unit"] is None:
         values = [value_of(hit, number.unit)]
@@ -205,12 +160,13 @@ def _denied(norm: str, hit: re.Match[str]) -> bool:
 # -- what a text says about an item -----------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=16_384)
 def _polarity(item: Item, norm: str) -> Polarity | None:
     """What one sentence says about an item: an accepting phrase wins over a contradicting one beside it ('weekly, not monthly')."""
     contradicts = False
-    for pattern, hit in _hits(item.accept, norm):
+    for phrase, hit in hits(item.accept, norm):
         if item.number is not None and "value" in hit.re.groupindex:
-            same = _says_value(item.number, pattern, hit, norm)
+            same = _says_value(item.number, phrase, hit, norm)
             if same is None:
                 continue
             if not same:
@@ -220,24 +176,23 @@ def _polarity(item: Item, norm: str) -> Polarity | None:
             return Polarity.ACCEPTS
         contradicts = True
     if not contradicts:
-        contradicts = any(not _denied(norm, hit) for _, hit in _hits(item.reject, norm))
+        contradicts = any(not _denied(norm, hit) for _, hit in hits(item.reject, norm))
     return Polarity.CONTRADICTS if contradicts else None
 
 
 def mentions(item: Item, text: str) -> tuple[Mention, ...]:
     """Every sentence of `text` that says or contradicts `item`, in order. Empty text gives none."""
-    found = []
+    said = []
     for sentence in sentences(text):
         polarity = _polarity(item, sentence.norm)
         if polarity is not None:
-            found.append(Mention(item.id, polarity, sentence.text, sentence.start, sentence.question))
-    return tuple(found)
+            said.append(Mention(item.id, polarity, sentence.text, sentence.start, sentence.question))
+    return tuple(said)
 
 
 def asks_about(topics: Sequence[str], text: str) -> bool:
     """Whether a sentence that asks something, or a point of a list in a message that asks, touches one of the topics."""
-    finder = _any_of(tuple(topics))
-    return any(sentence.question and finder.search(sentence.norm) for sentence in sentences(text))
+    return any(sentence.question and found(topics, sentence.norm) for sentence in sentences(text))
 
 
 def asked(items: Iterable[Item], text: str) -> frozenset[str]:
@@ -247,12 +202,12 @@ def asked(items: Iterable[Item], text: str) -> frozenset[str]:
 
 def proposed(items: Iterable[Item], text: str) -> dict[str, Polarity]:
     """Items on whose choice the text proposes, assumes or reports something, with whether it agrees (the last sentence counts)."""
-    found = {}
+    known = {}
     for item in items:
         said = mentions(item, text)
         if said:
-            found[item.id] = said[-1].polarity
-    return found
+            known[item.id] = said[-1].polarity
+    return known
 
 
 def raised(items: Iterable[Item], agent_text: str) -> frozenset[str]:
@@ -277,7 +232,7 @@ _NO_VIEW = re.compile(
     r"\b(?:no (?:strong |real |particular )?(?:preference|view|opinion)|you (?:choose|decide|pick)|your (?:call|choice)|up to you"
     r"|whatever you|(?:don't|do not) (?:mind|care)|leave (?:it|that|this) to you|not fussed|no idea)\b"
 )
-_BARE_VALUE = re.compile(rf"^\W*(?:[a-z']+\W+){{0,6}}?{_NUMBER}(?:\W+[a-z']+){{0,4}}\W*$")
+_BARE_VALUE = re.compile(rf"^\W*(?:[a-z']+\W+){{0,6}}?{NUMBER}(?:\W+[a-z']+){{0,4}}\W*$")
 
 
 def stated(items: Iterable[Item], user_text: str, agent_text: str = "") -> frozenset[str]:
@@ -289,16 +244,16 @@ def stated(items: Iterable[Item], user_text: str, agent_text: str = "") -> froze
     known = tuple(items)
     offers = {i for i, polarity in proposed(known, agent_text).items() if polarity is Polarity.ACCEPTS} if agent_text else set()
     values = [item for item in known if item.number is not None and asks_about(item.topics, agent_text)] if agent_text else []
-    found: set[str] = set()
+    told: set[str] = set()
     for sentence in sentences(user_text):
         if _NO_VIEW.search(sentence.norm) or sentence.norm.endswith("?"):
             continue
-        found.update(item.id for item in known if _polarity(item, sentence.norm) is Polarity.ACCEPTS)
-        found.update(item.id for item in values if _answers(item, sentence.norm))
-        found.update(item.id for item in known if item.id in offers and _approves(item, sentence.norm))
+        told.update(item.id for item in known if _polarity(item, sentence.norm) is Polarity.ACCEPTS)
+        told.update(item.id for item in values if _answers(item, sentence.norm))
+        told.update(item.id for item in known if item.id in offers and _approves(item, sentence.norm))
         if (_YES.search(sentence.norm) and len(offers) == 1) or _YES_TO_ALL.search(sentence.norm):
-            found |= offers
-    return frozenset(found)
+            told |= offers
+    return frozenset(told)
 
 
 def _answers(item: Item, norm: str) -> bool:
@@ -316,7 +271,7 @@ def _approves(item: Item, norm: str) -> bool:
     if fine is None or _negated(norm, fine.start()):
         return False
     piece = " ".join(re.escape(word) for word in normalise(item.piece).split())
-    return next(_hits((*item.topics, piece), norm), None) is not None
+    return found((*item.topics, piece), norm)
 
 
 def open_topics_asked(topics: Iterable[OpenTopic], text: str) -> tuple[OpenTopic, ...]:

@@ -13,6 +13,7 @@ from finassay_checks.fidelity.shown import ENOUGH, HALF, Shown, cannot_tell, lon
 OUT = 0.01
 FULL = 0.95
 NEAR = 0.05
+MOST_DATES = 250
 RUN = 10
 """Sessions in a row against a rule which show that it was not followed (spec D.0.6)."""
 _ESTIMATE = re.compile(r"vol|ex.?ante|sigma", re.IGNORECASE)
@@ -39,7 +40,7 @@ def derived_states(ledger: Ledger, rule: str) -> Iterator[pd.Series]:
     if closes is None:
         return
     if rule == "breadth":
-        for window in dict.fromkeys((*stated_windows(ledger.rules, "average|breadth"), 200, 50, 100, 150)):
+        for window in stated_windows(ledger.rules, "average|breadth")[:3] or (200, 100, 50):
             average = closes.rolling(window, min_periods=window).mean()
             known = average.notna()
             share = (closes > average).where(known).sum(axis=1) / known.sum(axis=1).where(lambda n: n > 0)
@@ -196,7 +197,8 @@ def _estimates(ledger: Ledger) -> Iterator[tuple[str, pd.Series]]:
     found = ledger.invested()
     if found is None or ledger.closes is None:
         return
-    weights, decisions = found
+    few = np.unique(np.linspace(0, len(found[0]) - 1, min(MOST_DATES, len(found[0]))).astype(int))
+    weights, decisions = found[0].iloc[few], found[1][few]
     scaled = weights.div(weights.sum(axis=1).where(lambda s: s > OUT), axis=0)
     returns = ledger.closes.reindex(columns=weights.columns).pct_change(fill_method=None).fillna(0.0).to_numpy()
     for window in dict.fromkeys(

@@ -48,6 +48,7 @@ class Selection:
     """Whether full exits are asked about (not of optimisers, whose weight may be 0)."""
     _scores: dict[Any, pd.DataFrame | None] = field(factory=dict)
     _agreements: dict[Any, Agreement | None] = field(factory=dict)
+    _rows: np.ndarray | None = None
 
     def windows(self, factor: str) -> tuple[tuple[int, int] | str, ...]:
         """Stated look-backs first; else the definition of the grammar and its calendar variants."""
@@ -62,6 +63,7 @@ class Selection:
         return (*own, *months)
 
     def score(self, factor: str, window: tuple[int, int] | str) -> pd.DataFrame | None:
+        """The factor's score on the decision dates only: ranking every session would cost far more than it tells."""
         key = (factor, window)
         if key not in self._scores:
             closes = self.ledger.closes
@@ -71,7 +73,21 @@ class Selection:
                 self._scores[key] = KINDS[factor].sign * month_end_momentum(closes, *MONTHS[factor], running=window != "months")
             else:
                 self._scores[key] = raw_score(factor, closes, window, self.ledger.market)
+            found = self._scores[key]
+            if found is not None:
+                self._scores[key] = found.iloc[self._decision_rows()]
         return self._scores[key]
+
+    def _decision_rows(self) -> np.ndarray:
+        if self._rows is None:
+            fills, closes = self.ledger.fills, self.ledger.closes
+            assert closes is not None
+            if fills is None or fills.empty:
+                self._rows = np.arange(len(closes))
+            else:
+                rows = self.ledger.rows_at(pd.DatetimeIndex(fills["decision"].unique()))
+                self._rows = np.unique(rows[rows >= 0])
+        return self._rows
 
     def served(self, factor: str) -> bool:
         """Whether delivered prices (and for beta the delivered index) can serve the factor."""

@@ -13,42 +13,10 @@ from numpy.typing import NDArray
 from finassay_checks.recompute.panel import Floats, Ints, Panel, carried
 
 LOOKBACKS = (
-    1,
-    2,
-    3,
-    5,
-    10,
-    20,
-    21,
-    30,
-    40,
-    42,
-    50,
-    60,
-    63,
-    84,
-    90,
-    100,
-    105,
-    120,
-    125,
-    126,
-    147,
-    150,
-    168,
-    180,
-    189,
-    200,
-    210,
-    231,
-    250,
-    251,
-    252,
-    260,
-    273,
-)
+    252, 126, 21, 63, 5, 1, 2, 3, 10, 20, 30, 40, 42, 50, 60, 84, 90, 100, 105, 120, 125, 147, 150, 168, 180, 189, 200, 210, 231, 250, 251, 260, 273
+)  # fmt: skip
 WINDOWS = (10, 20, 21, 30, 40, 42, 60, 63, 90, 100, 120, 126, 150, 180, 200, 250, 252)
-ENDS = (2, 1, 0, -1, -2, -3, -5, -10, -20, -21, -22, -42)
+ENDS = (0, -21, -1, 1, 2, -2, -3, -5, -10, -20, -22, -42)
 """Sessions from the row's date to the last price used; positive looks ahead."""
 SAMPLE, NAMES = 24, 40
 """Dates and tickers that are sampled, evenly."""
