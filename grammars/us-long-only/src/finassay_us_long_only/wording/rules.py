@@ -341,6 +341,7 @@ def _calendar(adverb: str, noun: str) -> tuple[str, ...]:
         rf"{_TRADING}\w* ~ (?:every|each|once a|once per|per) {noun}",
         rf"(?:every|once a|once per) {noun}",
         rf"{noun}s? ends? {_TRADING}\w*",
+        rf"{_TRADING}\w* ~ {noun}s? ends?",
     )
 
 

@@ -240,8 +240,11 @@ def vol_target_test(ledger: Ledger, target: float) -> Shown:
     best: tuple[float, int, str, bool] = (0.0, 0, "", False)
     for name, estimate in _estimates(ledger):
         for dates in (decisions, pd.DatetimeIndex(weights.index)):
-            row = estimate.index.searchsorted(dates, side="right") - 1
-            value = np.where(row >= 0, estimate.to_numpy()[np.maximum(row, 0)], np.nan)
+            if name.startswith("delivered"):
+                row = estimate.index.searchsorted(dates, side="right") - 1
+                value = np.where(row >= 0, estimate.to_numpy()[np.maximum(row, 0)], np.nan)
+            else:
+                value = estimate[~estimate.index.duplicated()].reindex(dates).to_numpy()
             known = np.isfinite(value) & (value > 0) & (exposure > OUT)
             if known.any():
                 share = float((np.abs(exposure[known] - np.minimum(1.0, target / value[known])) <= NEAR).mean())
