@@ -282,13 +282,16 @@ def open_topics_asked(topics: Iterable[OpenTopic], text: str) -> tuple[OpenTopic
 # -- words and quotes -------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=256)
+def _terms(terms: tuple[str, ...]) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+    spoken = [(term, normalise(term)) for term in terms]
+    return tuple((term, norm, re.compile(rf"(?<!\w){re.escape(norm)}(?!\w)")) for term, norm in spoken)
+
+
 def contains_term(terms: Iterable[str], text: str) -> str | None:
     """The first forbidden term that stands in the text as a word or phrase, or None."""
     norm = normalise(text)
-    for term in terms:
-        if re.search(rf"(?<!\w){re.escape(normalise(term))}(?!\w)", norm):
-            return term
-    return None
+    return next((term for term, needle, expression in _terms(tuple(terms)) if needle in norm and expression.search(norm)), None)
 
 
 def contains_quote(quote: str, text: str) -> bool:
