@@ -1,4 +1,4 @@
-"""What an agent's message asks, offers and states, in the order in which it does."""
+"""What an agent's message asks and offers, in the order in which it does."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -77,8 +77,6 @@ class Heard:
     """It asks something that is not recognised."""
     question: bool = False
     """It asks anything at all."""
-    asserted: tuple[tuple[Item, Polarity, str], ...] = ()
-    """What it says was done, with the sentence."""
 
 
 def bounded(text: str) -> str:
@@ -93,7 +91,7 @@ def touches(topics: Sequence[str], text: str) -> bool:
 
 
 def hear(belief: Belief, text: str, delivered: bool) -> Heard:
-    """Understand a message. With a delivery, what it says was done is reported; without one it is proposed."""
+    """Understand a message. Beside a delivery what it says of the rules is a report; without one it is a proposal."""
     listener = _Listener(belief, delivered)
     for sentence in sentences(bounded(text)):
         listener.take(sentence)
@@ -110,11 +108,10 @@ class _Listener:
         self.unnamed = tuple(item for item in belief.absent if item.topics not in named)
         self.points: dict[str, Point] = {}
         self.open_names: dict[str, None] = {}
-        self.asserted: list[tuple[Item, Polarity, str]] = []
         self.everything = self.other = self.question = False
 
     def heard(self) -> Heard:
-        return Heard(tuple(self.points.values()), tuple(self.open_names), self.everything, self.other, self.question, tuple(self.asserted))
+        return Heard(tuple(self.points.values()), tuple(self.open_names), self.everything, self.other, self.question)
 
     def take(self, sentence: Sentence) -> None:
         everything = bool(_EVERYTHING.search(sentence.norm))
@@ -153,15 +150,13 @@ class _Listener:
         return found
 
     def _declared(self, sentence: Sentence) -> None:
-        offered = not self.delivered or bool(_OFFER.search(sentence.norm))
+        """A plan is answered; what is reported as done is judged with the delivery."""
+        if self.delivered and not _OFFER.search(sentence.norm):
+            return
         for item in self.belief.items:
             for mention in mentions(item, sentence.text):
-                if _beside_the_point(item, mention.polarity, sentence.norm):
-                    continue
-                if offered:
+                if not _beside_the_point(item, mention.polarity, sentence.norm):
                     self._react(item, _manner(mention.polarity), asked=False)
-                else:
-                    self.asserted.append((item, mention.polarity, sentence.text))
 
     def _react(self, item: Item, manner: Manner, asked: bool) -> None:
         """A question about an item outweighs a plan; of several plans the last counts."""
