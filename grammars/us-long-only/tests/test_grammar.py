@@ -1,13 +1,15 @@
 """Golden values of the grammar, from the specification."""
 
+import random
 import time
 
 import pytest
 
+from finassay.api.strategy import Observable
 from finassay.testing.cases import ComponentConformance
-from finassay_us_long_only.counting import count, factor_sets
+from finassay_us_long_only.counting import SLOT_NAMES, _alike, _features, count, factor_sets
 from finassay_us_long_only.grammar import GrammarOptions, UsLongOnly
-from finassay_us_long_only.options import FACTORS, VOICED_GRIDS
+from finassay_us_long_only.options import FACTORS, SLOTS, VOICED_GRIDS
 
 GRAMMAR = UsLongOnly(GrammarOptions())
 
@@ -122,6 +124,7 @@ def test_population_figures():
     assert 24 <= max(levels) <= 25  # 24 here; the specification's own draws reached 25
     assert sum(level <= 10 for level in levels) / len(levels) == pytest.approx(0.497, abs=0.006)
     assert sum(level >= 15 for level in levels) / len(levels) == pytest.approx(0.165, abs=0.006)
+    assert sum(11 <= level <= 14 for level in levels) / len(levels) == pytest.approx(0.338, abs=0.006)
     voiced = [
         len(s.choices["factor"])
         + ("combination" in s.choices)
@@ -137,10 +140,68 @@ def test_population_figures():
 
 
 def test_the_opening_leaves_two_items_untold():
+    told = []
     for seed in range(2_000):
         belief = GRAMMAR.belief(GRAMMAR.sample(seed))
+        told.append(len(belief.opening))
         assert 2 <= len(belief.opening) <= 4
         assert len(belief.items) - len(belief.opening) >= min(2, len(belief.items) - 2)
+    assert sum(told) / len(told) == pytest.approx(2.93, abs=0.05)
+
+
+def _raw_combinations(count_of: int):
+    """Combinations drawn evenly over the raw space, coherent or not, from a fixed seed."""
+    chance = random.Random(7)
+    for _ in range(count_of):
+        members = chance.choice(factor_sets())
+        choices = {"factor": members}
+        for slot, options in SLOTS.items():
+            if slot != "combination" or len(members) > 1:
+                choices[slot] = (chance.choice(options).id,)
+        yield choices
+
+
+def test_the_classes_of_the_count_are_alike_to_every_rule():
+    """Counting takes one option for all that no rule tells apart, and one factor set for all of the same features."""
+    stand_in = {option: first for slot in SLOT_NAMES for first, alike in _alike(slot) for option in alike}
+    by_features = {_features(members): members for members in factor_sets()}
+    for choices in _raw_combinations(5_000):
+        broken = [violation.rule for violation in GRAMMAR.check(choices)]
+        other = {slot: (stand_in[chosen[0]],) for slot, chosen in choices.items() if slot != "factor"}
+        for slot, chosen in other.items():
+            swapped = {**choices, slot: chosen}
+            assert [violation.rule for violation in GRAMMAR.check(swapped)] == broken, (choices, swapped)
+        assert [v.rule for v in GRAMMAR.check({**choices, "factor": by_features[_features(choices["factor"])]})] == broken
+
+
+def test_observables_carry_the_drawn_values():
+    seen = set()
+    for seed in range(600):
+        strategy = GRAMMAR.sample(seed)
+        found = GRAMMAR.observables(strategy)
+        assert set(found) == {item.id for item in GRAMMAR.belief(strategy).items}
+        seen.update(observable.test for observable in found.values())
+        if "risk.threshold" in found:
+            (value,) = found["risk.threshold"].arguments.values()
+            assert value == strategy.parameters[strategy.choices["risk"][0]] / 100
+        if "cost.rate" in found:
+            assert found["cost.rate"] == Observable("fee-rate", {"bps": strategy.parameters["fixed_bps"]})
+    assert seen == {
+        *("factor", "combination", "timing", "equal-weights", "score-weights", "market-cap-weights", "inverse-vol-weights"),
+        *("optimised-weights", "covariance", "position-stop", "trailing-stop", "drawdown-to-cash", "sector-cap", "vol-target"),
+        *("schedule", "drift-band", "on-event", "fee-rate"),
+    }
+
+
+def test_what_the_belief_leaves_open_can_be_asked():
+    for seed in range(200):
+        strategy = GRAMMAR.sample(seed)
+        names = {topic.name for topic in GRAMMAR.belief(strategy).open_topics}
+        for slot, name in (("timing", "market timing"), ("risk", "risk control"), ("cost", "trading costs")):
+            assert (name in names) == (strategy.choices[slot] == ("none",))
+        assert {"the number of names", "the benchmark", "the starting capital", "the width of the band"} <= names
+        ids = [topic.id for topic in GRAMMAR.belief(strategy).open_topics]
+        assert len(ids) == len(set(ids))
 
 
 def test_every_factor_and_voiced_value_is_reachable():
