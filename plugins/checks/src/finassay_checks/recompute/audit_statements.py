@@ -151,7 +151,8 @@ def _by_rate(made: Rebuilding, total: float, traded: float, rates: list[stated.S
 
 
 _DRAG = re.compile(
-    r"(?:cost|fee|commission)s?[^.\n%]{0,60}?(\d+(?:\.\d+)?)\s*(%|percent|bps?\b|basis points)[^.\n]{0,20}?"
+    r"(?<!after )(?<!net of )(?<!before )\b(?:cost|fee|commission)s?(?:(?!made|return|earn|grew|gain|net)[^.\n%]){0,60}?(\d+(?:\.\d+)?)"
+    r"\s*(%|percent|bps?\b|basis points)[^.\n]{0,20}?"
     r"(?:a year|per year|p\.?a\.?|annually|yearly|per annum)",
     re.I,
 )

@@ -73,8 +73,9 @@ def _lines(delivered: Delivered) -> list[tuple[str, str]]:
     for where, line in stated.lines(delivered):
         if not line.startswith("|"):
             found += [(where, s) for s in re.split(r"(?<=[.;])\s+(?=[A-Z*\-])", line)]
+    aside = {t.table.where for t in delivered.role_tables if t.role in ("variants", "periods", "checks")}
     for table in delivered.tables:
-        if table.current and len(table.frame) <= 60 and len(table.frame.columns) <= 20:
+        if table.current and table.where not in aside and len(table.frame) <= 60 and len(table.frame.columns) <= 20:
             for row in table.frame.itertuples(index=False):
                 cells = [f"{c}: {v}" for c, v in zip(table.frame.columns, row, strict=True) if v is not None and v == v]
                 found.append((table.where, " | ".join(cells)[:2000]))

@@ -13,7 +13,7 @@ from finassay_checks.recompute import stated
 from finassay_checks.recompute.portfolio import FLAT, Book
 from finassay_checks.recompute.rebuilt import rebuilding
 from finassay_checks.recompute.states import state_series
-from finassay_checks.recompute.triggers import drawdown_triggers, sold_after, spells, stop_triggers
+from finassay_checks.recompute.triggers import PROMPT, drawdown_triggers, sold_after, sold_at, spells, stop_triggers
 
 _REASON = re.compile(
     r"stop|trail|draw[- ]?down|take[- _]?profit|risk[- _]?off|risk[- _]?on|timing|regime"
@@ -23,16 +23,20 @@ _REASON = re.compile(
     r"|inception|initial|first[- _]purchase|re-?ent(?:ry|er)|circuit",
     re.IGNORECASE,
 )
+IN_USE = 0.5
+"""Share of the breaches of a level that must be followed by a sale."""
 FIRST_PURCHASE = "first purchase"
 _NO_CONTROL = re.compile(r"no (?:stop|control)|stop[- _]?list", re.IGNORECASE)
 
 
 @frozen(eq=False)
 class Control:
-    """`mask` and `causes` have one entry a row of the canonical `trades` frame, in its order; a cause is empty for a rebalance fill."""
+    """One entry a row of the canonical `trades` frame, in its order. A cause is empty for a rebalance fill; `decided` is the date of a
+    recomputed trigger, NaT where none was."""
 
     mask: NDArray[np.bool_]
     causes: NDArray[np.object_]
+    decided: NDArray[np.datetime64]
 
     @property
     def count(self) -> int:
@@ -49,8 +53,9 @@ def control(package: Package) -> Control:
     delivered = package.fact(read_delivery)
     trades = delivered.frame("trades")
     if trades is None:
-        return Control(np.zeros(0, dtype=bool), np.zeros(0, dtype=object))
+        return Control(np.zeros(0, dtype=bool), np.zeros(0, dtype=object), np.zeros(0, dtype="datetime64[ns]"))
     causes = np.full(len(trades), "", dtype=object)
+    decided = np.full(len(trades), np.datetime64("NaT"), dtype="datetime64[ns]")
     _by_reason(trades, causes)
     dates = trades["fill_date"]
     _mark(causes, (dates == dates.min()).to_numpy(), FIRST_PURCHASE)
@@ -58,13 +63,18 @@ def control(package: Package) -> Control:
     if made.book is not None and made.fills is not None and made.rebuilt is not None and made.rebuilt.source == "trades":
         aligned = trades.index.get_indexer(made.fills.index)
         reasons = tuple(dict.fromkeys(str(r) for r in trades["reason"].dropna().unique()[:200]))
-        for threshold in stated.thresholds(delivered, reasons):
-            hit = _triggered(made.book, made.fills, threshold)
-            _mark(causes, _on(len(trades), aligned, hit), f"{threshold.control} at {threshold.value:.4g}")
-        for name, series in state_series(delivered.frame("states")).items():
-            _mark(causes, _on(len(trades), aligned, _at_switch(made.book, made.fills, series)), f"state {name}")
+        days = made.book.dates.to_numpy().astype("datetime64[ns]")
+        found = [(f"{t.control} at {t.value:.4g}", _triggered(made.book, made.fills, t)) for t in stated.thresholds(delivered, reasons)]
+        found += [(f"state {n}", _at_switch(made.book, made.fills, s)) for n, s in state_series(delivered.frame("states")).items()]
+        for name, trigger in found:
+            hit = trigger >= 0
+            _mark(causes, _on(len(trades), aligned, hit), name)
+            # A state dated on the day of the fill may be dated by its effect: it tells nothing about when it was known.
+            known = hit if not name.startswith("state ") else hit & (trigger < _rows(made.book, made.fills))
+            new = known & np.isnat(decided[aligned])
+            decided[aligned[new]] = days[trigger[new]]
         _mark(causes, _on(len(trades), aligned, _at_the_end(made.book, made.fills)), "closed at the end of the data")
-    return Control(causes != "", causes)
+    return Control(causes != "", causes, decided)
 
 
 def _on(length: int, rows: NDArray[np.int64], hit: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -85,18 +95,34 @@ def _by_reason(trades: pd.DataFrame, causes: NDArray[np.object_]) -> None:
     causes[:] = names[codes]
 
 
-def _triggered(book: Book, fills: pd.DataFrame, threshold: stated.Threshold) -> NDArray[np.bool_]:
+def _triggered(book: Book, fills: pd.DataFrame, threshold: stated.Threshold) -> NDArray[np.int64]:
+    """Row of the trigger that each clean fill follows, -1 where there is none; of a re-entry the row before it."""
     if threshold.control == "drawdown_to_cash":
         invested = _invested(book)
-        hit = np.zeros(len(fills), dtype=bool)
+        hit = np.full(len(fills), -1, dtype=np.int64)
         for restart in (False, True):
             due = drawdown_triggers(book.equity, invested, threshold.value, restart=restart)
             found = sold_after(book, fills, np.repeat(due[:, None], book.shares.shape[1], axis=1))
-            hit |= found & _flat_after(book, fills)
-        return hit | _re_entry(book, fills) if hit.any() else hit
+            hit = np.where((hit < 0) & _flat_after(book, fills), found, hit)
+        back = _re_entry(book, fills) & (hit >= 0).any()
+        return np.where(back, np.maximum(_rows(book, fills) - 1, 0), hit)
+    return _stopped(book, fills, threshold)
+
+
+def _stopped(book: Book, fills: pd.DataFrame, threshold: stated.Threshold) -> NDArray[np.int64]:
+    """Row of the stop that each clean fill follows. A level that most breaches leave alone is not in use: variants and history name levels too.
+    Sales at the very close of the breach count only if hardly any breach is left for the next session, and on days without a purchase."""
     own = spells(book, fills)
     reference = own.peak if threshold.control == "trailing_stop" else own.entry
-    return sold_after(book, fills, stop_triggers(book, reference, threshold.value))
+    breaches = stop_triggers(book, reference, threshold.value)
+    episodes = int((breaches & ~np.vstack([np.zeros((1, breaches.shape[1]), dtype=bool), breaches[:-1]])).sum())
+    later = sold_after(book, fills, breaches)
+    if episodes and int((later >= 0).sum()) >= IN_USE * episodes:
+        return later
+    at_once = sold_at(book, fills, reference, threshold.value)
+    rows = _rows(book, fills)
+    at_once[np.isin(rows, rows[fills["shares"].to_numpy() > 0])] = -1
+    return at_once if int((at_once >= 0).sum()) > episodes else np.full(len(fills), -1, dtype=np.int64)
 
 
 def _rows(book: Book, fills: pd.DataFrame) -> NDArray[np.int64]:
@@ -120,18 +146,21 @@ def _re_entry(book: Book, fills: pd.DataFrame) -> NDArray[np.bool_]:
     return np.asarray(back[_rows(book, fills)])
 
 
-def _at_switch(book: Book, fills: pd.DataFrame, state: pd.Series) -> NDArray[np.bool_]:
-    """Sales at the first fills after a state went down, purchases at the first ones after it went up; within five sessions."""
+def _at_switch(book: Book, fills: pd.DataFrame, state: pd.Series) -> NDArray[np.int64]:
+    """Row of the switch of a state that each clean fill follows, -1 where there is none: sales at the first fills after it went down, purchases
+    at the first ones after it went up; within five sessions."""
     rows = _rows(book, fills)
     fill_rows = np.unique(rows)
     change = state.diff()
-    hit = np.zeros(len(fills), dtype=bool)
+    hit = np.full(len(fills), -1, dtype=np.int64)
     selling = fills["shares"].to_numpy() < 0
     for sign, wanted in ((-1, selling), (1, ~selling)):
         days = np.searchsorted(book.dates.to_numpy(), change.index[np.sign(change) == sign].to_numpy())
-        due = fill_rows[np.searchsorted(fill_rows, days[days <= fill_rows[-1]])]
-        due = due[due - days[days <= fill_rows[-1]] <= 5]
-        hit |= wanted & np.isin(rows, due)
+        days = days[days <= fill_rows[-1]]
+        due = fill_rows[np.searchsorted(fill_rows, days)]
+        for row, day in zip(due, days, strict=True):
+            if row - day <= PROMPT:
+                hit[wanted & (rows == row)] = day
     return hit
 
 

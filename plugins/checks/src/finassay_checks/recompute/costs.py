@@ -87,21 +87,33 @@ def _in_code(delivered: Delivered, made: Rebuilding) -> bool:
 
 
 def _net(made: Rebuilding) -> float | None:
-    if made.rebuilt is None:
+    curve = _curve(made)
+    if curve is None:
         return None
-    path = metrics.path_of(made.rebuilt.equity)
+    path = metrics.path_of(curve[0])
     value = metrics.annual_return(path.returns, path.periods)
     return value if np.isfinite(value) else None
 
 
-def _gross(made: Rebuilding) -> float | None:
-    if made.rebuilt is None:
+def _curve(made: Rebuilding) -> "tuple[pd.Series, pd.Series] | None":
+    """Equity and fees by date: rebuilt, else the delivered curve with the log's fees."""
+    if made.rebuilt is not None:
+        return made.rebuilt.equity, made.rebuilt.fees
+    if made.delivered_equity is None or made.fills is None or len(made.delivered_equity) < 2:
         return None
-    equity, fees = made.rebuilt.equity.to_numpy(dtype=float), made.rebuilt.fees.to_numpy(dtype=float)
+    fees = made.fills["fee"].groupby(made.fills["date"]).sum()
+    return made.delivered_equity, fees.reindex(made.delivered_equity.index).fillna(0.0)
+
+
+def _gross(made: Rebuilding) -> float | None:
+    curve = _curve(made)
+    if curve is None:
+        return None
+    equity, fees = curve[0].to_numpy(dtype=float), curve[1].to_numpy(dtype=float)
     if len(equity) < 2 or not (equity[:-1] > 0).all():
         return None
     returns = equity[1:] / equity[:-1] - 1.0 + fees[1:] / equity[:-1]
-    value = metrics.annual_return(returns, metrics.periods_per_year(pd.DatetimeIndex(made.rebuilt.equity.index)))
+    value = metrics.annual_return(returns, metrics.periods_per_year(pd.DatetimeIndex(curve[0].index)))
     return value if np.isfinite(value) else None
 
 

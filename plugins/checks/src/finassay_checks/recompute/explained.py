@@ -52,7 +52,7 @@ def explained(package: Package) -> Explained | None:
     driven = found.mask & (found.causes != FIRST_PURCHASE)
     numbered = _reasons(trades["reason"], r"\d+\.\d+")
     states = _has_state(delivered, lag.decision)
-    valued = own | (joined & ~driven) | (driven & (numbered | states))
+    valued = own | (joined & ~driven) | (driven & (numbered | states | _spell_tells(delivered, trades)))
     credits = np.where(dated & reasoned & valued, 1.0, np.where(dated & reasoned, 0.5, 0.0))
     agree, compared, wrong = _agreement(package, delivered, trades, lag.decision, driven)
     return Explained(credits, dated, reasoned, valued, agree, compared, wrong)
@@ -77,6 +77,23 @@ def _joined(delivered: Delivered, trades: pd.DataFrame, decision: pd.DatetimeInd
     rows = signals[(signals["score"].notna() | signals["rank"].notna()) & signals["date"].notna()]
     table = pd.MultiIndex.from_frame(rows[["date", "ticker"]].drop_duplicates())
     return np.asarray(_keys(decision, trades["ticker"]).isin(table))
+
+
+_TRIGGER = re.compile(r"trigger|peak|stop (?:level|price|close)|level", re.I)
+
+
+def _spell_tells(delivered: Delivered, trades: pd.DataFrame) -> NDArray[np.bool_]:
+    """Exits whose row of the round-trip table, joined by ticker and date, holds a trigger or a peak."""
+    choice = delivered.choices.get("round_trips")
+    if choice is None or choice.chosen is None:
+        return np.zeros(len(trades), dtype=bool)
+    raw, trips = choice.chosen.table.frame, choice.chosen.frame
+    telling = [c for c in raw.columns if _TRIGGER.search(str(c))]
+    if not telling or len(raw) != len(trips):
+        return np.zeros(len(trades), dtype=bool)
+    told = trips[raw[telling].notna().any(axis=1).to_numpy()]
+    keys = pd.MultiIndex.from_frame(told[["exit_date", "ticker"]])
+    return np.asarray(pd.MultiIndex.from_arrays([trades["fill_date"], trades["ticker"]]).isin(keys))
 
 
 def _has_state(delivered: Delivered, decision: pd.DatetimeIndex) -> NDArray[np.bool_]:

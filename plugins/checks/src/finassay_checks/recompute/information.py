@@ -10,7 +10,7 @@ import pandas as pd
 from attrs import frozen
 from numpy.typing import NDArray
 
-from finassay_checks.recompute.panel import Floats, Ints, Panel, carried
+from finassay_checks.recompute.panel import Floats, Ints, Panel, carried, panel_of
 
 LOOKBACKS = (
     252, 126, 21, 63, 5, 1, 2, 3, 10, 20, 30, 40, 42, 50, 60, 84, 90, 100, 105, 120, 125, 147, 150, 168, 180, 189, 200, 210, 231, 250, 251, 260, 273
@@ -49,6 +49,40 @@ def information_of(signals: pd.DataFrame, panel: Panel) -> tuple[Information, ..
         if one is not None:
             found.append(one)
     return tuple(found[:20])
+
+
+def information_of_log(signals: pd.DataFrame, fills: pd.DataFrame) -> tuple[Information, ...]:
+    """The same where no prices were delivered: month-end returns between the log's own fill prices, value by value."""
+    prices = fills.rename(columns={"price": "close"})[["date", "ticker", "close"]].assign(adj_close=np.nan)
+    panel = panel_of(prices)
+    found = []
+    if panel is not None:
+        for name, rows in signals.groupby(signals["name"].astype("object").where(signals["name"].notna(), ""), sort=False):
+            one = _by_months(str(name), rows, panel)
+            if one is not None:
+                found.append(one)
+    return tuple(found[:20])
+
+
+def _by_months(name: str, signals: pd.DataFrame, panel: Panel) -> Information | None:
+    rows = signals[signals["score"].notna() & signals["date"].notna() & signals["ticker"].notna()]
+    if len(rows) < MIN_ROWS:
+        return None
+    score, days = rows["score"].to_numpy(dtype=float), pd.DatetimeIndex(rows["date"])
+    sessions = np.asarray(panel.dates.searchsorted(days, side="right"), dtype=np.int64) - 1
+    columns = panel.ticker_codes(rows["ticker"])
+    for last in (0, 1):
+        ends = _month_rows(panel.dates, sessions, last)
+        for first in (3, 6, 7, 9, 12, 13):
+            begins = _month_rows(panel.dates, sessions, first)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                own = panel.at(panel.close, ends, columns) / panel.at(panel.close, begins, columns) - 1.0
+            known = np.isfinite(own)
+            if known.sum() >= MIN_ROWS and float(np.mean(np.abs(own - score)[known] <= 1e-4 + 1e-3 * np.abs(score[known]))) >= AGREE:
+                dates = pd.DatetimeIndex(np.unique(days))
+                used = pd.DatetimeIndex((dates.to_period("M") - last).to_timestamp(how="end").normalize())
+                return Information(name, f"return from month-end m-{first} to m-{last}", dates, used, 1.0, int(known.sum()))
+    return None
 
 
 def _information(name: str, signals: pd.DataFrame, panel: Panel) -> Information | None:

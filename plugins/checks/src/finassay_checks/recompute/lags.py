@@ -13,9 +13,9 @@ from finassay_checks.model import Delivered
 from finassay_checks.recompute import stated
 from finassay_checks.recompute.calendar import session_number
 from finassay_checks.recompute.control import FIRST_PURCHASE, control
-from finassay_checks.recompute.information import Information, information_of
+from finassay_checks.recompute.information import Information, information_of, information_of_log
 from finassay_checks.recompute.panel import Floats, Ints
-from finassay_checks.recompute.rebuilt import price_panel
+from finassay_checks.recompute.rebuilt import price_panel, rebuilding
 from finassay_checks.sessions import sessions_between
 
 How = Literal["row", "join", "same-date", "recomputed", "schedule", "rule", "none"]
@@ -64,8 +64,11 @@ def lags(package: Package) -> Lags | None:
     decision = trades["signal_date"].to_numpy().astype("datetime64[ns]").copy()
     how[~np.isnat(decision)] = "row"
     fill = trades["fill_date"].to_numpy().astype("datetime64[ns]")
+    caused, driven = package.fact(control).decided, _other_inputs(package)
+    new = np.isnat(decision) & ~np.isnat(caused)
+    decision[new], how[new] = caused[new], "recomputed"
     for way, look in (("join", _joined), ("same-date", _same_date), ("schedule", _scheduled)):
-        unknown = np.isnat(decision)
+        unknown = np.isnat(decision) & ~driven
         if unknown.any():
             found = look(delivered, trades)
             new = unknown & ~np.isnat(found)
@@ -77,7 +80,7 @@ def lags(package: Package) -> Lags | None:
     lag = np.where((lag <= 0) & (fill > decision), 1.0, lag)
     lag = np.where((lag > 0) & (fill <= decision), 0.0, lag)
     found_information = package.fact(information)
-    lag = _by_information(lag, how, decision, fill, sessions, found_information, _other_inputs(package))
+    lag = _by_information(lag, how, decision, fill, sessions, found_information, driven)
     rule = stated.next_session(delivered)
     if rule is not None:
         how[how == "none"] = "rule"
@@ -93,8 +96,12 @@ def _other_inputs(package: Package) -> NDArray[np.bool_]:
 def information(package: Package) -> tuple[Information, ...]:
     """Information dates of the delivered scores that usual price formulas reproduce."""
     signals = package.fact(read_delivery).frame("signals")
-    panel = package.fact(price_panel)
-    return information_of(signals, panel) if signals is not None and panel is not None and not signals.empty else ()
+    if signals is None or signals.empty:
+        return ()
+    panel, fills = package.fact(price_panel), package.fact(rebuilding).fills
+    if panel is not None:
+        return information_of(signals, panel)
+    return information_of_log(signals, fills) if fills is not None and len(fills) else ()
 
 
 def _sessions(package: Package, *dates: "NDArray[np.datetime64]") -> pd.DatetimeIndex:

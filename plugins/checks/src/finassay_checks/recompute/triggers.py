@@ -69,12 +69,25 @@ def drawdown_triggers(equity: Floats, invested: NDArray[np.bool_], threshold: fl
     return out
 
 
-def sold_after(book: Book, fills: pd.DataFrame, hits: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """For each clean fill: a sale at the first fill of its ticker on or within five sessions after a trigger. Shape (fills,)."""
+def sold_after(book: Book, fills: pd.DataFrame, hits: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each clean fill the row of the trigger that it follows: a sale of the ticker within five sessions after a trigger while it was held;
+    -1 where there is none. Shape (fills,)."""
     rows = np.asarray(book.dates.get_indexer(pd.DatetimeIndex(fills["date"])), dtype=np.int64)
     columns = np.asarray(book.tickers.get_indexer(pd.Index(fills["ticker"])), dtype=np.int64)
     numbers = np.where(hits, np.arange(len(hits))[:, None], -PROMPT - 1)
     latest = np.maximum.accumulate(numbers, axis=0)
-    # The trigger's own close is seen on the row before the sale: after it the holding is gone and can trigger no more.
+    # The trigger is seen on the row before the sale: after it the holding is gone and can trigger no more.
     seen = latest[np.maximum(rows - 1, 0), columns]
-    return np.asarray((fills["shares"].to_numpy() < 0) & (rows - seen <= PROMPT) & (rows > seen))
+    return np.asarray(np.where((fills["shares"].to_numpy() < 0) & (rows - seen <= PROMPT) & (rows > seen), seen, -1), dtype=np.int64)
+
+
+def sold_at(book: Book, fills: pd.DataFrame, reference: Floats, threshold: float) -> NDArray[np.int64]:
+    """For each clean fill its own row, where it ends a holding at the very close that passed the threshold below the reference of the close
+    before; -1 elsewhere. Shape (fills,)."""
+    rows = np.asarray(book.dates.get_indexer(pd.DatetimeIndex(fills["date"])), dtype=np.int64)
+    columns = np.asarray(book.tickers.get_indexer(pd.Index(fills["ticker"])), dtype=np.int64)
+    before = np.maximum(rows - 1, 0)
+    with np.errstate(invalid="ignore"):
+        past = book.marks[rows, columns] <= reference[before, columns] * (1.0 - threshold) * (1.0 + SLACK)
+    ended = (book.shares[before, columns] > FLAT) & (book.shares[rows, columns] <= FLAT)
+    return np.asarray(np.where((fills["shares"].to_numpy() < 0) & past & ended, rows, -1), dtype=np.int64)
