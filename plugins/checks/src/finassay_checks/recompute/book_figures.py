@@ -130,11 +130,13 @@ def _win_rates(made: Rebuilding) -> list[Alternative]:
 def _exposures(made: Rebuilding) -> list[Alternative]:
     if made.rebuilt is None:
         return []
-    invested = made.rebuilt.weights.to_numpy().sum(axis=1)[1:]
+    weights = made.rebuilt.weights.to_numpy()[1:]
+    invested, either = weights.sum(axis=1), np.abs(weights).sum(axis=1)
     return [
         Alternative("mean share of equity invested at the close", float(np.mean(invested)), "same"),
         Alternative("the day of the start capital counted", float(np.sum(invested)) / (len(invested) + 1), "same"),
-        Alternative("share of days with a position", float(np.mean(invested > 1e-6)), "convention"),
+        Alternative("long and short added", float(np.mean(either)), "convention"),
+        Alternative("share of days with a position", float(np.mean(either > 1e-6)), "convention"),
     ]
 
 

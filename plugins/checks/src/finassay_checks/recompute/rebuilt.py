@@ -119,7 +119,11 @@ def _fills(delivered: Delivered) -> "tuple[pd.DataFrame | None, str]":
 
 
 def marking_panel(fills: pd.DataFrame, panel: Panel) -> Panel:
-    """The panel whose close is the one that the fills were made at: the adjusted close, where it fits the fill prices clearly better."""
+    """The panel whose close is the one that the fills were made at: the adjusted close, where it fits the fill prices clearly better. A price
+    table of one series that names no ticker belongs to the one ticker of the log."""
+    traded = pd.Index(fills["ticker"].unique())
+    if len(traded) == 1 and len(panel.tickers) == 1 and traded[0] != panel.tickers[0]:
+        panel = evolve(panel, tickers=traded)
     if panel.adjusted is None:
         return panel
     rows, columns = panel.date_codes(fills["date"]), panel.ticker_codes(fills["ticker"])
