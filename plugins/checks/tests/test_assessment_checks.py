@@ -238,6 +238,24 @@ def test_objections_and_when_they_were_resolved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "objects"),
+    [
+        ("No. I want it weekly.", True),
+        ("Hmm, the position sizing is off.", True),
+        ("There is a discrepancy in the position sizing.", True),
+        ("Give every position the same weight.", True),
+        ("No preference, you choose.", False),
+        ("No ambiguity on my side: ten names.", False),
+        ("No view on leverage and the rest: up to you.", False),
+        ("Good, please go on.", False),
+    ],
+)
+def test_what_is_an_objection(tmp_path: Path, text: str, objects: bool) -> None:
+    made = objecting(tmp_path, ("Monthly, please.", "I plan to use risk parity.", text, "Done."))
+    assert settled(ResponsivenessToObjections(NoOptions()), made) is not objects
+
+
+@pytest.mark.parametrize(
     ("text", "kinds"),
     [
         ("See /home/agent/work/out.csv for it.", ["path"]),

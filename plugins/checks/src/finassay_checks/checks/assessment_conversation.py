@@ -7,19 +7,19 @@ from attrs import frozen
 
 from finassay.api.delivery import Package
 from finassay.api.grading import Answer
-from finassay.api.matching import Polarity, asks_about, normalise, proposed, sentences
+from finassay.api.matching import Polarity, asked, asks_about, mentions, normalise, proposed, sentences
+from finassay.api.strategy import Item
 from finassay.api.verdict import Json, NotApplicable, Verdict
 from finassay_checks.checks.judged import JudgedCheck
 
 _OBJECTION = re.compile(
-    r"\b(?:not (?:what|how|quite) (?:i|we)\b|is ?n.t (?:what|how|quite|right)|is not (?:what|how|quite|right)|(?:is|looks|seems|feels)"
-    r" (?:off|wrong|incomplete)|not what i want"
-    r"|that.s not|does ?n.t match|does not match|don.t want|do not want|something about [^.]{0,60} off|incorrect|mistake|you (?:forgot"
-    r"|missed|left out|ignored)|still (?:missing|no|need|not)"
-    r"|can.t (?:follow|check|trace|see)|cannot (?:follow|check|trace|see)|running (?:way )?too|but no\b|i see no\b|where (?:is|are)"
-    r" the)\b|^(?:no|nope)\b[,.: ]"
+    r"\b(?:not (?:what|how|quite) (?:i|we)\b|is ?n.t (?:what|how|quite|right)|is not (?:what|how|quite|right)"
+    r"|(?:is|are|looks?|seems?|feels?|it.s|that.s) (?:off|wrong|incomplete)\b|that.s not|does ?n.t (?:match|correspond)|does not (?:match|correspond)"
+    r"|don.t want|do not want|do not recogni[sz]e|don.t recogni[sz]e|differs? from what|different from what|deviat(?:es|ion)\b|discrepancy|disagree"
+    r"|incorrect|mistake|you (?:forgot|missed|left out|ignored)|could not (?:find|locate)|lacks\b|can.t (?:follow|check|trace|see)|cannot (?:follow|check|trace|see)"
+    r"|running (?:way )?too|i see no\b|somebody else's idea|wrong (?:arm|way|one))\b|^(?:no|nope|no no)\s?[,.:;!]|^(?:no|nope)$"
 )
-_APPROVAL = re.compile(r"\b(?:no need|no preference|no view|no limit|looks? right|fine|good|thanks)\b")
+_NO_VIEW = re.compile(r"\b(?:no (?:preference|view|idea|need|limit|opinion)|up to you|your call|you choose|looks? right|thanks)\b")
 _SECTIONS = ("summary", "method", "result", "limitation")
 
 
@@ -34,20 +34,46 @@ class Objection:
 
 
 def objections(package: Package) -> tuple[Objection, ...]:
-    """The user's objections after the first reply. The clock starts when the user has said what is wanted (spec 5.3)."""
+    """The user's objections after the first reply: words that say so, or an item stated against what the agent had just proposed.
+
+    One for each message and item; the clock starts when the user has said what is wanted (spec 5.3).
+    """
     from finassay_checks.fidelity.elicitation import elicitation
 
     raised = package.fact(elicitation)
-    found = []
-    for message in package.conversation.of("user"):
-        if message.turn == 0:
-            continue
-        for sentence in sentences(message.text):
-            if _OBJECTION.search(sentence.norm) and not (_APPROVAL.search(sentence.norm) and not sentence.norm.startswith("no")):
-                item = _about(package, sentence.norm)
-                since = max(message.turn, raised.stated_turn.get(item, message.turn)) if item else message.turn
-                found.append(Objection(sentence.text, since, item, _resolved(package, item, since)))
+    found: list[Objection] = []
+    before = ""
+    for message in package.conversation.messages:
+        if message.sender == "agent":
+            before = message.text
+        elif message.turn > 0:
+            own = _in_message(package, message.text, before)
+            named = {item: text for item, text in own if item} or dict(own)
+            for item, text in named.items():
+                since = max(message.turn, raised.stated_turn.get(item, message.turn))
+                found.append(Objection(text, since, item, _resolved(package, item, since)))
     return tuple(found[:30])
+
+
+def _in_message(package: Package, text: str, before: str) -> list[tuple[str, str]]:
+    """(item or empty, sentence) of every objection in a user's message that answers `before`."""
+    items = package.task.belief.items
+    open_questions = asked(items, before)
+    denied = {item.id for item in items if item.id not in open_questions and _decided_otherwise(item, before)}
+    found = []
+    for sentence in sentences(text):
+        against = [i for i, p in proposed(items, sentence.text).items() if p is Polarity.ACCEPTS and i in denied]
+        if against and not sentence.question:
+            found += [(item, sentence.text) for item in against]
+        elif _OBJECTION.search(sentence.norm) and not _NO_VIEW.search(sentence.norm):
+            found.append((_about(package, sentence.norm), sentence.text))
+    return found
+
+
+def _decided_otherwise(item: Item, text: str) -> bool:
+    """Whether the agent's last statement about the choice, no question, is another one."""
+    said = [mention.polarity for mention in mentions(item, text) if not mention.question]
+    return bool(said) and said[-1] is Polarity.CONTRADICTS
 
 
 def _about(package: Package, norm: str) -> str:

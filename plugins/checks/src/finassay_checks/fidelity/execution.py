@@ -84,16 +84,17 @@ def drift_band_test(ledger: Ledger) -> Shown:
     if width is None or ledger.weights is None or ledger.fills is None:
         return cannot_tell("a drift band needs the band in words, trades and prices")
     weights = ledger.weights.to_numpy()
-    row = np.searchsorted(ledger.weights.index.to_numpy(), np.unique(ledger.fills.loc[~ledger.fills["control"], "fill_date"].to_numpy()))
-    traded = np.zeros(len(weights), dtype=bool)
-    traded[row[row < len(weights)]] = True
+    sessions = ledger.weights.index
+    traded = sessions.isin(ledger.fills.loc[~ledger.fills["control"], "fill_date"])
+    moved = sessions.isin(ledger.fills["fill_date"])
     target = pd.DataFrame(np.where(traded[:, None], weights, np.nan)).ffill().to_numpy()
     if ledger.targets is not None and len(ledger.targets):
         stated = ledger.targets.reindex(columns=ledger.weights.columns).reindex(ledger.weights.index, method="ffill").fillna(0.0).to_numpy()
         target = np.where(np.isfinite(target), stated, target)
-    gap = np.where(np.isfinite(target).any(axis=1), np.max(np.abs(np.nan_to_num(weights - target)), axis=1), np.nan)
+    gap = np.max(np.where((weights > 1e-6) & np.isfinite(target), np.abs(weights - target), 0.0), axis=1)
+    gap[~np.isfinite(target).any(axis=1)] = np.nan
     slack = 0.1 * width + 1e-6
-    quiet = ~traded & np.isfinite(gap)
+    quiet = ~moved & np.isfinite(gap)
     over = np.r_[False, (gap > width + slack)[:-1]] & np.isfinite(gap)
     silent = over & quiet
     acted = traded[1:] & np.isfinite(gap[:-1])

@@ -14,6 +14,7 @@ from finassay_checks.recompute.control import FIRST_PURCHASE, control
 from finassay_checks.recompute.rebuilt import Rebuilding, rebuilding
 
 MAX_CELLS = 40_000_000
+FOLLOWED = 0.05
 
 
 @frozen(eq=False)
@@ -60,6 +61,21 @@ class Ledger:
         if self.targets is not None and len(self.targets):
             return self.targets, pd.DatetimeIndex(self.targets.index)
         return None
+
+    def planned(self) -> tuple[pd.DataFrame, pd.DatetimeIndex] | None:
+        """Delivered target rows with their dates, if the holdings right after rebalances follow them to 0.05 a name: where small
+        deviations are not traded, the plan and not the holding is what a weighting rule gives."""
+        found = self.invested()
+        if found is None or self.targets is None or self.weights is None:
+            return None
+        held, decisions = found
+        row = self.targets.index.searchsorted(decisions, side="right") - 1
+        plan = self.targets.reindex(columns=held.columns).fillna(0.0).to_numpy()[np.maximum(row, 0)]
+        gap = np.abs(held.to_numpy() - plan * np.where(plan.sum(axis=1) > 0, 1.0, np.nan)[:, None]).max(axis=1)
+        known = np.isfinite(gap) & (row >= 0)
+        if not known.any() or float((gap[known] <= FOLLOWED).mean()) < 0.9:
+            return None
+        return self.targets, pd.DatetimeIndex(self.targets.index)
 
     def rows_at(self, dates: pd.DatetimeIndex) -> np.ndarray:
         """Position of the last session on or before each date in `closes`; -1 before the first."""

@@ -23,7 +23,7 @@ from finassay_checks.fidelity.optimiser import (
 from finassay_checks.fidelity.places import code_arguments, newest_entry
 from finassay_checks.fidelity.selection import Selection
 from finassay_checks.fidelity.shown import ENOUGH, Shown, cannot_tell
-from finassay_checks.fidelity.sizing import WITHIN, contradicted_by_formula, invested, plainly_equal, sampled
+from finassay_checks.fidelity.sizing import WITHIN, contradicted_by_formula, invested, plainly_equal, planned, sampled
 
 ESTIMATORS = ("sample", "ewma", "shrinkage")
 WINDOWS = (252, 126, 63, 60, 120, 250)
@@ -97,7 +97,7 @@ class Resolved:
         key = (window, at_fill)
         if key not in self._problems:
             self._problems[key] = []
-            held = invested(self.ledger)
+            held = planned(self.ledger) or invested(self.ledger)
             if held is not None and self.ledger.closes is not None:
                 returns = self.ledger.closes.pct_change(fill_method=None)
                 dates = held.fills if at_fill else held.decisions

@@ -27,7 +27,16 @@ class Invested:
 
 
 def invested(ledger: Ledger) -> Invested | None:
-    found = ledger.invested()
+    """Weights of the holdings right after rebalances; None where they cannot be rebuilt and no targets are delivered."""
+    return _scaled(ledger.invested())
+
+
+def planned(ledger: Ledger) -> Invested | None:
+    """Delivered targets that the holdings follow."""
+    return _scaled(ledger.planned())
+
+
+def _scaled(found: tuple[pd.DataFrame, pd.DatetimeIndex] | None) -> Invested | None:
     if found is None:
         return None
     weights, decisions = found
@@ -80,7 +89,9 @@ def equal_share(ledger: Ledger) -> tuple[float, int]:
 
 def _measures(ledger: Ledger, chosen: Selection, option: str) -> Iterator[Callable[[Invested], pd.DataFrame]]:
     """Functions that give the measure to which the weights of an option are proportional, at each decision."""
-    if option == "inverse_vol" and ledger.closes is not None:
+    if option == "equal":
+        yield lambda held: held.weights.gt(1e-6).astype(float)
+    elif option == "inverse_vol" and ledger.closes is not None:
         returns = ledger.closes.pct_change(fill_method=None)
         for window in dict.fromkeys((*(w for w in stated_windows(ledger.rules, "volatil|vol|deviation|siz") if w >= 10), *VOL_WINDOWS)):
             measure = 1 / returns.rolling(window, min_periods=int(0.9 * window)).std().where(lambda v: v > 0)
@@ -123,11 +134,10 @@ def _shifted(measure: pd.DataFrame, weights: pd.DataFrame) -> pd.DataFrame:
 
 def closed_form_share(ledger: Ledger, chosen: Selection, option: str) -> tuple[float, int]:
     """The best share over the definitions of `equal`, `inverse_vol`, `score_prop` or `market_cap`; (0, 0) if nothing can be compared."""
-    if option == "equal":
-        return equal_share(ledger)
-    held = invested(ledger)
-    best = (0.0, 0)
-    if held is not None:
+    best = equal_share(ledger) if option == "equal" else (0.0, 0)
+    for held in (invested(ledger), planned(ledger)):
+        if held is None or best[0] >= ENOUGH:
+            continue
         for measure in _measures(ledger, chosen, option):
             found = _share(proportional(measure(held), held.weights), held.weights)
             best = max(best, found)

@@ -121,15 +121,11 @@ def stop_test(ledger: Ledger, kind: str, threshold: float) -> Shown:
         f"{found.hits} of {found.count} triggers sold at the next fill; {found.explained} of {found.exits} exits between rebalances"
         f" follow a trigger"
     )
-    if found.fits:
+    if other.fits and other.exits and not found.fits:
+        note = f"{note}; {sibling}: {other.hits} of {other.count}, {other.explained} of {other.exits}"
+        return Shown(Stance.CONTRADICTS, found.share, found.count, note)
+    if found.count and found.share >= ENOUGH:
         return Shown(Stance.SUPPORTS, found.share, found.count, note)
-    if other.fits and other.exits:
-        return Shown(
-            Stance.CONTRADICTS,
-            found.share,
-            found.count,
-            f"{note}; {sibling}: {other.hits} of {other.count}, {other.explained} of {other.exits}",
-        )
     if found.count == 0:
         return cannot_tell("no holding ever reached the threshold")
     return Shown(Stance.CONTRADICTS if found.share < HALF else Stance.CANNOT_TELL, found.share, found.count, note)
