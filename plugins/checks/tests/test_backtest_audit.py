@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).parent))
 from backtest_faults import (
@@ -28,7 +29,9 @@ from backtest_faults import (
 )
 
 from finassay_checks.checks.backtest_audit import VerifierAudit
-from finassay_checks.recompute.audit import Outcome, level, longest_run
+from finassay_checks.delivered import read_delivery
+from finassay_checks.model import Choice
+from finassay_checks.recompute.audit import longest_run
 
 M = simulated().metrics
 COUNT = int(M["trades"])
@@ -215,18 +218,18 @@ def test_longest_run(mark: list[int], expected: int) -> None:
 
 
 def test_a_check_left_open_by_several_tables_leaves_the_grading_incomplete(tmp_path: Path) -> None:
-    open_ = Outcome("a", "tickers", "unverifiable", wants="prices", ambiguous=True)
-    done = tuple(Outcome(letter, "", "pass") for letter in "bcdefghij")
-    assert level((open_, *done)) == 3
-
-    def second_table(files: Files) -> None:
-        files["data/other.csv"] = files["data/prices.csv"].assign(close=lambda f: f["close"] * 1.0001)
-
-    package = spoiled(tmp_path, second_table)
-    from finassay_checks.delivered import read_delivery
-
-    if package.fact(read_delivery).choices["prices"].status == "ambiguous":
-        assert verdict(VerifierAudit, package).unverified
+    """Two price tables that fit equally well: what needs them is nobody's verdict, and counts once."""
+    clean = spoiled(tmp_path)
+    read = clean.fact(read_delivery)
+    candidates = read.choices["prices"].candidates
+    package = evolve(clean, facts={})
+    package._facts[read_delivery] = evolve(
+        read, choices={**read.choices, "prices": Choice("prices", "ambiguous", None, candidates * 2, ())}
+    )
+    found = verdict(VerifierAudit, package)
+    assert found.level == 3
+    assert len(found.unverified) == 3
+    assert all("audit (" in name for name in found.unverified)
 
 
 def test_start_capital_and_units_do_not_matter(tmp_path: Path) -> None:

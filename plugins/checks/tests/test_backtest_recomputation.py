@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).parent))
 from backtest_faults import (
     Fault,
-    add,
     drop,
     drop_trades,
     package_of,
@@ -24,8 +24,10 @@ from backtest_faults import (
 )
 
 from finassay_checks.checks.backtest_recomputation import IndependentRecomputation, grade
-from finassay_checks.model import MetricMatch
-from finassay_checks.recompute import exact, rebuilding
+from finassay_checks.delivered import read_delivery
+from finassay_checks.model import Figure, MetricMatch
+from finassay_checks.recompute import exact, metric_matches, rebuilding
+from finassay_checks.recompute.costs import costs
 from finassay_checks.recompute.divergence import departure
 
 M = simulated().metrics
@@ -157,8 +159,18 @@ def test_weights_and_prices_rebuild_what_weights_earn_from_the_next_day(tmp_path
 
 
 def test_a_figure_gross_of_costs_is_compared_gross(tmp_path: Path) -> None:
-    found = verdict(IndependentRecomputation, spoiled(tmp_path, add("All figures above are after costs.")))
-    assert found.level == 4
+    clean = spoiled(tmp_path)
+    read = clean.fact(read_delivery)
+    gross = clean.fact(costs).gross
+    assert gross is not None
+    for value, basis in ((gross, {"costs": "gross: gross"}), (gross + 0.03, {"costs": "gross: gross"})):
+        package = evolve(clean, facts={})
+        package._facts[read_delivery] = evolve(
+            read, figures=(Figure("annual_return", value, 5e-5, "REPORT.md", "annual return gross of costs", basis),)
+        )
+        (match_,) = package.fact(metric_matches)
+        assert match_.recomputed == pytest.approx(gross, abs=1e-4)
+        assert match_.matches == (value == gross)
 
 
 def match(metric: str, fits: bool, recomputed: float | None = 1.0, convention: str = "") -> MetricMatch:

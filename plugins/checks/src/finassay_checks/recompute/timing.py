@@ -1,6 +1,7 @@
 """Fact behind 3.1: point-in-time correctness by fills, else by weights, else by the code's own lag (spec D.3)."""
 
 import re
+from typing import Any
 
 import numpy as np
 from attrs import Factory, define
@@ -28,7 +29,7 @@ class Timing:
     reason: str = ""
     rows: list[Row] = Factory(list)
     notes: list[tuple[str, str]] = Factory(list)
-    facts: dict[str, object] = Factory(dict)
+    facts: dict[str, Any] = Factory(dict)
 
 
 def timing(package: Package) -> Timing:
@@ -94,6 +95,12 @@ def _by_fills(package: Package, delivered: Delivered, lag: Lags, found: Timing) 
         )
         found.level, found.reason = 1, f"For {unknown:.0%} of fills neither a date nor a disclosed rule says when the decision was known."
         return
+    _by_dates(package, lag, found, where)
+
+
+def _by_dates(package: Package, lag: Lags, found: Timing, where: str) -> None:
+    """Levels 2 to 4: how the decision dates are known, and whether fills were possible at their prices."""
+    explicit, inferred = float(found.facts["explicit"]), float(found.facts["inferred"])
     if lag.rule:
         found.notes.append((f"disclosed rule: {lag.rule}", ""))
     dated = share_dated(package.fact(announcements))
