@@ -12,7 +12,7 @@ SLOPPY = Material(
         USER,
         Document(
             "a1",
-            "Done!! Momentum works and this one is amazing. Any preferences? See /tmp/run42/out/report.md and /home/agent/work/x.csv or /srv/y.",
+            "Done!! Momentum works and this one is amazing. Any preferences? See /tmp/run42/out/report.md and /home/agent/work/x.csv or /opt/agent/y.",
         ),
     ),
     reports=(
