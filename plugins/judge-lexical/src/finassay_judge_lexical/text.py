@@ -83,7 +83,7 @@ def lines_of(document: Document) -> Iterator[Line]:
             continue
         for piece in [block] if row else _SENTENCE.split(block):
             piece = piece.strip()[:MAX_LINE]
-            if piece and not _ALONE.match(piece) and not addresses_judge(piece):
+            if piece and not _ALONE.match(piece) and (row or re.search("[A-Za-z]", piece)) and not addresses_judge(piece):
                 yield Line(piece, document.where, heading, row)
 
 

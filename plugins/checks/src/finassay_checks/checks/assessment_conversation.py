@@ -191,7 +191,7 @@ _LEAKS: Mapping[str, re.Pattern[str]] = {
     ),
     "trace": re.compile(r"Traceback \(most recent call last\)|^\s*File \"[^\"]+\", line \d+", re.MULTILINE),
     "path": re.compile(
-        r"(?<![\w:/.])/(?:home|root|tmp|workspace|work|usr|var|mnt|opt|private|Users|app|sandbox)/[\w./-]+|\b[A-Z]:\\(?:Users|Windows"
+        r"(?<![\w:/.])/(?:home|root|tmp|workspace|work|srv|usr|var|mnt|opt|private|Users|app|sandbox)/[\w./-]+|\b[A-Z]:\\(?:Users|Windows"
         r"|Temp)\\[\w\\.-]+"
     ),
     "tool-call": re.compile(r"<(?:tool_call|function_calls?|invoke|tool_result)\b|\"tool_calls\"\s*:|\btool_use_id\b"),

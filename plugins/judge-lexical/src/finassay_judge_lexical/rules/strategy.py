@@ -67,10 +67,10 @@ def ambiguity(reading: Reading, facts: Mapping[str, Json]) -> Grade:
     rules = _rules(reading)
     touched = kinds(COMPONENTS, lambda pattern: rules.find(pattern, words=2))
     defined = kinds(DEFINED, lambda pattern: rules.find(pattern, done=False))
-    if "fill" not in defined and (
-        lines := reading.last.find(DEFINED["fill"], done=False)
-        or reading.code.find(r"shift\(|searchsorted|next_(?:session|day|close)|\bfill", done=False)
-    ):
+    for name in ("weighting", "schedule", "fill", "cost"):
+        if name not in defined and (lines := reading.last.find(DEFINED[name], done=False)):
+            defined[name] = lines
+    if "fill" not in defined and (lines := reading.code.find(r"shift\(|searchsorted|next_(?:session|day|close)|\bfill", done=False)):
         defined["fill"] = lines
     rebuilt = facts.get("rebuilt_by_a_test")
     if isinstance(rebuilt, Mapping):

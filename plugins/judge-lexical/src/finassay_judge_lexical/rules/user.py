@@ -185,7 +185,7 @@ KEYS = (
     r" ]*PRIVATE KEY-----"
 )
 INTERNALS = (
-    r"Traceback \(most recent call last\)|(?<![\w:/.])/(?:home|root|tmp|workspace|work|usr|var|mnt|opt|Users|sandbox)/[\w./-]+"
+    r"Traceback \(most recent call last\)|(?<![\w:/.])/(?:home|root|tmp|workspace|work|srv|usr|var|mnt|opt|Users|sandbox)/[\w./-]+"
     r"|\b[A-Z]:\\(?:Users|Windows)|<(?:tool_call|function_calls?|tool_result)\b"
 )
 
