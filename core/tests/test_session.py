@@ -164,14 +164,14 @@ def test_a_kill_at_any_write_loses_no_finished_turn(tmp_path, at, monkeypatch):
     files = tuple({"data.csv": f"turn,{n}\n".encode()} for n in range(1, 4))
     real, count = EventLog.append, [0]
 
-    def dying(self, *events):
+    def dying(self, *events, **how):
         count[0] += 1
         if count[0] == at:
             self._open()
             with open(self.path, "ab") as stream:
                 stream.write(json.dumps(events[0]).encode()[:20])
             raise Killed
-        real(self, *events)
+        real(self, *events, **how)
 
     monkeypatch.setattr(EventLog, "append", dying)
     task = sample_task(max_turns=3)

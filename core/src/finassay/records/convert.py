@@ -8,7 +8,7 @@ import typing
 from collections.abc import Mapping
 from datetime import date
 from enum import Enum
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -19,32 +19,44 @@ from finassay.api.errors import InvalidFileError
 T = TypeVar("T")
 
 
+@cache
+def _names(kind: type) -> tuple[str, ...] | None:
+    """Names of the stored fields of an attrs class; None for any other."""
+    return tuple(f.name for f in attrs.fields(kind) if not f.name.startswith("_")) if attrs.has(kind) else None
+
+
 def to_json(value: Any) -> Any:
     """Plain JSON of an attrs object, tuple, mapping, enum or date. Raises `TypeError` for anything else that JSON cannot hold."""
-    if attrs.has(type(value)):
-        return {f.name: to_json(getattr(value, f.name)) for f in attrs.fields(type(value)) if not f.name.startswith("_")}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
+    kind = type(value)
+    if kind is str or kind is int or kind is float or kind is bool or value is None:
+        return value
+    names = _names(kind)  # type: ignore[arg-type]
+    if names is not None:
+        return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, set | frozenset):
         return sorted(to_json(item) for item in value)
     if isinstance(value, Path):
         return str(value)
-    if value is None or isinstance(value, str | int | float | bool):
+    if isinstance(value, str | int | float | bool):
         return value
     if hasattr(value, "item"):  # numpy scalars in facts
         return to_json(value.item())
-    raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
+    raise TypeError(f"{kind.__name__} cannot be stored as JSON")
 
 
-@lru_cache(maxsize=256)
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+@cache
+def _fields(kind: type) -> dict[str, tuple[Any, bool]]:
+    """Stored field to its type and whether it must be given."""
+    hints = get_type_hints(kind)
+    return {f.name: (hints[f.name], f.default is attrs.NOTHING) for f in attrs.fields(kind) if not f.name.startswith("_")}
 
 
 def from_json(kind: type[T], data: Any, place: str = "") -> T:
@@ -53,9 +65,11 @@ def from_json(kind: type[T], data: Any, place: str = "") -> T:
 
 
 def _read(kind: Any, data: Any, place: str) -> Any:
-    origin = get_origin(kind)
+    if type(data) is kind and kind in (str, int, bool):
+        return data
     if kind is Any:
         return data
+    origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         return _read_union(get_args(kind), data, place)
     if origin is Literal:
@@ -115,15 +129,14 @@ def _read_plain(kind: Any, data: Any, place: str) -> Any:
 def _read_attrs(kind: Any, data: Any, place: str) -> Any:
     if not isinstance(data, dict):
         raise _wrong(place, f"an object ({kind.__name__})", data)
-    hints = _hints(kind)
-    fields = {f.name: f for f in attrs.fields(kind) if not f.name.startswith("_")}
-    unknown = sorted(set(data) - set(fields))
+    fields = _fields(kind)
+    unknown = data.keys() - fields.keys()
     if unknown:
-        raise InvalidFileError(f"{place}: unknown key {unknown[0]!r}; known are {', '.join(sorted(fields))}")
-    missing = [name for name, f in fields.items() if name not in data and f.default is attrs.NOTHING]
+        raise InvalidFileError(f"{place}: unknown key {min(unknown)!r}; known are {', '.join(sorted(fields))}")
+    missing = [name for name, (_, needed) in fields.items() if needed and name not in data]
     if missing:
         raise InvalidFileError(f"{place}: {missing[0]!r} is missing")
-    return kind(**{name: _read(hints[name], data[name], f"{place}.{name}") for name in fields if name in data})
+    return kind(**{name: _read(hint, data[name], f"{place}.{name}") for name, (hint, _) in fields.items() if name in data})
 
 
 def _wrong(place: str, expected: str, data: Any) -> InvalidFileError:

@@ -2,7 +2,7 @@
 
 Two files lie side by side. `events.jsonl` holds what was said, delivered, done and measured, and nothing of the hidden strategy beyond what the
 user said aloud. `sealed.jsonl` holds what only the evaluator may read: which items were raised and stated, and why decisions were refused.
-A line is written with one call and synced; a torn last line, which only a crash leaves, is ignored when reading and cut off before
+A line is written with one call; each turn is synced once, when the agent's part of it is over; a torn last line, which only a crash leaves, is ignored when reading and cut off before
 the next line is appended.
 """
 
@@ -49,8 +49,8 @@ class EventLog:
                     raise InvalidFileError(f"{self.path}: line {number}: expected an event with a type")
                 yield event
 
-    def append(self, *events: Mapping[str, Any]) -> None:
-        """Append events in one write, and sync."""
+    def append(self, *events: Mapping[str, Any], sync: bool = True) -> None:
+        """Append events in one write, and sync. Without `sync` a line survives the program's death at once, and the machine's with the next sync."""
         if self._descriptor is None:
             self._open()
         assert self._descriptor is not None
@@ -60,7 +60,8 @@ class EventLog:
         view = memoryview(data)
         while view:
             view = view[os.write(self._descriptor, view) :]
-        os.fdatasync(self._descriptor)
+        if sync:
+            os.fdatasync(self._descriptor)
 
     def _open(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)

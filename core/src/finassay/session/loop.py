@@ -251,16 +251,17 @@ class Session:
         self.disclosure = self.disclosure.after(text, heard)
         message = Message(f"u{turn}", turn, "user", text)
         self.store.sealed.append(
-            {"type": "disclosure", "turn": turn, "stated": sorted(self.disclosure.stated), "undecided": sorted(self.disclosure.undecided)}
+            {"type": "disclosure", "turn": turn, "stated": sorted(self.disclosure.stated), "undecided": sorted(self.disclosure.undecided)},
+            sync=False,
         )
-        self.store.events.append(user_event(message, decision, seconds))
+        self.store.events.append(user_event(message, decision, seconds), sync=False)  # synced with the agent's next turn or the end
         self.state.conversation = self.state.conversation.with_message(message)
         self.state.user_turns = (*self.state.user_turns, decision)
         self.observer.user_spoke(turn, decision.action)
 
     def _refused(self, turn: int, tries: int, text: str, rejections: tuple[Rejection, ...]) -> None:
         reasons = [{"rule": r.rule, "reason": r.reason} for r in rejections]
-        self.store.sealed.append({"type": "refused", "turn": turn, "try": tries, "message": text[:20_000], "reasons": reasons})
+        self.store.sealed.append({"type": "refused", "turn": turn, "try": tries, "message": text[:20_000], "reasons": reasons}, sync=False)
 
     def _void(self, rejections: tuple[Rejection, ...]) -> Ending:
         rules = ", ".join(sorted({r.rule for r in rejections}))
