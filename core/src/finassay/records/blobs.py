@@ -3,6 +3,7 @@
 import hashlib
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 CHUNK = 2**20
@@ -18,32 +19,51 @@ class BlobStore:
         """The file that holds these bytes. Raises `KeyError` if they are not stored or the name is no hash."""
         if len(sha256) != 64 or not all(c in "0123456789abcdef" for c in sha256):
             raise KeyError(sha256)
-        path = self.root / sha256[:2] / sha256
+        path = self._path(sha256)
         if not path.is_file():
             raise KeyError(sha256)
         return path
 
     def add(self, descriptor: int, limit: int) -> tuple[str, int] | None:
-        """Store what an open file holds; (hash, size), or None if it is longer than `limit` bytes. Synced before it is named."""
+        """Store what an open file holds; (hash, size), or None if it is longer than `limit` bytes. Synced before it is named.
+
+        Bytes that are stored already are only read. A file that changes while it is copied is stored as it was copied.
+        """
+        seen = _digest(descriptor, limit)
+        if seen is None or self._path(seen[0]).exists():
+            return seen
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return self._copy(descriptor, limit)
+
+    def _path(self, sha256: str) -> Path:
+        return self.root / sha256[:2] / sha256
+
+    def _copy(self, descriptor: int, limit: int) -> tuple[str, int] | None:
         self.root.mkdir(parents=True, exist_ok=True)
         scratch = self.root / f".{secrets.token_hex(8)}.tmp"
-        digest, size = hashlib.sha256(), 0
         try:
             with open(scratch, "xb") as stream:
-                while chunk := os.read(descriptor, CHUNK):
-                    size += len(chunk)
-                    if size > limit:
-                        return None
-                    digest.update(chunk)
-                    stream.write(chunk)
-                final = self.root / digest.hexdigest()[:2] / digest.hexdigest()
-                if final.exists():
-                    return digest.hexdigest(), size
+                copied = _digest(descriptor, limit, stream.write)
+                if copied is None:
+                    return None
                 stream.flush()
                 os.fsync(stream.fileno())
+            final = self._path(copied[0])
             final.parent.mkdir(exist_ok=True)
             os.chmod(scratch, 0o444)
             os.replace(scratch, final)
-            return digest.hexdigest(), size
+            return copied
         finally:
             scratch.unlink(missing_ok=True)
+
+
+def _digest(descriptor: int, limit: int, write: Callable[[bytes], object] = lambda chunk: None) -> tuple[str, int] | None:
+    """(SHA-256, size) of what an open file holds from here on, handing each chunk to `write`; None if it is longer than `limit`."""
+    digest, size = hashlib.sha256(), 0
+    while chunk := os.read(descriptor, CHUNK):
+        size += len(chunk)
+        if size > limit:
+            return None
+        digest.update(chunk)
+        write(chunk)
+    return digest.hexdigest(), size
