@@ -1,5 +1,6 @@
 """Dimensions 1.1, 1.4, 3.3 and the bound of 5.4 on clean deliveries and on planted faults."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -20,6 +21,7 @@ from finassay_checks.facts.late_use import late_use
 from finassay_checks.facts.prices_in_use import price_quality
 from finassay_checks.facts.quality import Quality, quality_of
 from finassay_checks.options import NoOptions
+from finassay_checks.reruns.harness import CONFIG
 
 from .deliveries import Bytes, clean_delivery, make_package, make_task, report_text, sessions, simulate
 
@@ -145,12 +147,13 @@ class FakeRunner:
 
     def __init__(self, folder: Path, whole: bytes, cut: bytes) -> None:
         self.folder, self.whole, self.cut = folder, whole, cut
-        self.seen: list[tuple[str, ...]] = []
+        self.seen: list[str] = []
 
     def run(self, files: Mapping[str, Path], argv: tuple[str, ...], *, seconds: float) -> RunResult:
-        self.seen.append(argv)
+        config = json.loads(files[CONFIG].read_text()) if CONFIG in files else {}
+        self.seen.append("perturbed" if "after" in config else "cut" if "cut" in config else "as it is")
         target = self.folder / f"out{len(self.seen)}"
-        target.write_bytes(self.cut if "_cut_at_cutoff_.py" in argv[1] else self.whole)
+        target.write_bytes(self.cut if self.seen[-1] == "cut" else self.whole)
         return RunResult(0, "", "", 1.0, {"results/trades.csv": target})
 
 
@@ -165,15 +168,21 @@ def test_code_that_needs_data_after_the_cutoff(tmp_path: Path, differs: bool) ->
     package = evolve(make_package(tmp_path, files), runner=runner, facts={})
     used = package.fact(late_use)
     assert used.found is differs
-    assert len(runner.seen) == 2
+    assert runner.seen[0] == "as it is"
+    assert runner.seen.count("cut") == 1
     assert grade(PointInTimeStrictness, package).level == (3 if differs else 4)
 
 
-def test_code_that_reads_delivered_files_is_not_rerun(tmp_path: Path) -> None:
-    runner = FakeRunner(tmp_path, b"", b"")
-    package = evolve(make_package(tmp_path, clean_delivery(0)), runner=runner, facts={})
-    assert not package.fact(late_use).found
-    assert runner.seen == []
+def test_code_that_reads_delivered_files_is_not_run_on_cut_data(tmp_path: Path) -> None:
+    clean = clean_delivery(0)
+    trades = clean["results/trades.csv"]
+    assert isinstance(trades, pd.DataFrame)
+    runner = FakeRunner(tmp_path, trades.to_csv(index=False).encode(), b"")
+    package = evolve(make_package(tmp_path, clean | {"code/backtest.py": "import pandas as pd\nprint(1)\n"}), runner=runner, facts={})
+    used = package.fact(late_use)
+    assert not used.found
+    assert "the delivered rows tell" in used.status
+    assert "cut" not in runner.seen
 
 
 def spoiled(edit: str) -> pd.DataFrame:

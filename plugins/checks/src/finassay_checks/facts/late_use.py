@@ -16,7 +16,7 @@ from attrs import frozen
 
 from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
-from finassay_checks.facts.rerun import cut_runs
+from finassay_checks.reruns.probes import probes
 
 _DATE = re.compile(r"\b((?:19|20)\d{2}-\d{2}-\d{2})\b")
 _VALUE = re.compile(r"(?<![\w.])-?\d[\d,]*\.\d{2,}(?![\w.])|(?<![\w.])\d{5,}(?![\w.-])")
@@ -39,14 +39,14 @@ def late_use(package: Package) -> LateUse:
         return LateUse(True, "a logged result from after the cutoff is delivered", logged[:5])
     if package.runner is None:
         return LateUse(False, "log searched; code not rerun (no runner)")
-    rerun = package.fact(cut_runs)
-    if rerun.reproduced_only_uncut:
+    found = package.fact(probes)
+    if found.late:
         evidence = tuple(
-            (table, f"reproduced by {rerun.script} on the data as they are, and not on the same data cut at the cutoff")
-            for table in rerun.reproduced_only_uncut
+            (table, f"reproduced by {found.script} on the data as they are, and not on the same data cut at the cutoff")
+            for table in found.late
         )
         return LateUse(True, "delivered tables need data from after the cutoff", evidence)
-    return LateUse(False, f"log searched; {rerun.status}")
+    return LateUse(False, f"log searched; {found.late_status}")
 
 
 def _logged(package: Package) -> Iterator[tuple[str, str]]:

@@ -5,19 +5,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from attrs import Factory, frozen
+from attrs import frozen
 
-from finassay.api.conversation import Conversation, Message
-from finassay.api.delivery import CodeRunner, DeliveredFile, Delivery, Package, RunResult
+from finassay.api.conversation import Message
+from finassay.api.delivery import Package, RunResult
 from finassay_checks.delivered import read_delivery
 from finassay_checks.model import Delivered, Figure, MetricMatch
 from finassay_checks.recompute.conventions import Curve, own_value
 from finassay_checks.recompute.matches import CURVE, first_figures, tolerance
 from finassay_checks.recompute.rebuilt import delivered_curve
+from finassay_checks.reruns.baseline import SECONDS, Attempt, baseline
+from finassay_checks.reruns.entry import entries
+from finassay_checks.reruns.written import written_package
 
-SECONDS = 300.0
-MOST_SCRIPTS = 5
 TAIL = 400
+HIDDEN = ("metrics", "equity")
+"""Roles whose tables are kept out of the copy: first all, then only the first."""
 
 
 @frozen
@@ -32,74 +35,39 @@ class Rerun:
     matches: tuple[MetricMatch, ...] = ()
 
 
-@frozen
-class _PathBlobs:
-    """Files that a run wrote, as blobs under names of their own."""
-
-    paths: Mapping[str, Path] = Factory(dict)
-
-    def path(self, sha256: str) -> Path:
-        return self.paths[sha256]
-
-
 def scripts(delivered: Delivered) -> tuple[str, ...]:
-    """At most five current Python scripts: those that the report names first, then run*, main*, make*, backtest*, then others."""
-    found = [d.where for d in delivered.code if d.current and d.where.endswith(".py")]
-    told = "\n".join(d.text for d in (*delivered.reports, *delivered.messages[-1:]))[:800_000]
-
-    def order(path: str) -> tuple[int, int, str]:
-        name = path.rsplit("/", 1)[-1]
-        at = told.find(name)
-        kind = next((i for i, prefix in enumerate(("run", "main", "make", "backtest")) if name.lower().startswith(prefix)), 4)
-        return (0 if at >= 0 else 1, at if at >= 0 and kind == 4 else kind, path)
-
-    return tuple(sorted(found, key=order)[:MOST_SCRIPTS])
+    """Paths of the scripts that are run, in order."""
+    return tuple(entry.path for entry in entries(delivered))
 
 
 def rerun(package: Package) -> tuple[Rerun, ...]:
     """Runs in order, until one matches the report; empty if there is no runner or no script. Reports and tables of metrics stay out of
     the copy, so that nothing can be copied from them; the equity table too, unless a script cannot do without it."""
-    delivered = package.fact(read_delivery)
-    if package.runner is None:
+    base = package.fact(baseline)
+    if base is None:
         return ()
+    delivered = package.fact(read_delivery)
     results: list[Rerun] = []
-    for script in scripts(delivered):
-        best: Rerun | None = None
-        for hidden in (("metrics", "equity"), ("metrics",)):
-            one = _run(package, package.runner, delivered, script, hidden)
-            best = one if best is None or one.level > best.level else best
-            if best.level >= 3:
-                break
-        assert best is not None
+    for entry in base.entries:
+        best = _graded(package, delivered, base.attempt(entry, HIDDEN))
+        if best.level == 2:
+            again = base.attempt(entry, HIDDEN[:1])
+            best = max(best, _graded(package, delivered, again), key=lambda run: run.level)
         results.append(best)
         if best.level == 4:
             break
     return tuple(results)
 
 
-def _files(package: Package, delivered: Delivered, hidden: tuple[str, ...]) -> dict[str, Path]:
-    """Paths of the copy: the whole tree but the reports and the files that hold only tables of the hidden roles."""
-    roles: dict[str, set[str]] = {}
-    for table in delivered.role_tables:
-        roles.setdefault(table.table.path, set()).add(table.role)
-    reports = {d.where for d in delivered.reports}
-    return {
-        file.path: package.path(file)
-        for file in package.tree.files
-        if file.path not in reports and not (file.path in roles and roles[file.path] <= set(hidden))
-    }
-
-
-def _run(package: Package, runner: CodeRunner, delivered: Delivered, script: str, hidden: tuple[str, ...]) -> Rerun:
-    given = _files(package, delivered, hidden)
-    result = runner.run(given, ("{python}", script), seconds=SECONDS)
+def _graded(package: Package, delivered: Delivered, attempt: Attempt) -> Rerun:
+    script, result = attempt.entry.path, attempt.result
     tail = (result.stderr or result.stdout)[-TAIL:]
     if result.exit_code is None:
         return Rerun(script, 2, f"stopped after {SECONDS:.0f} s", None, tail)
     if result.exit_code != 0:
         started = not re.search(r"(?:Syntax|Indentation|ModuleNotFound|Import)Error|can't open file", result.stderr)
         return Rerun(script, 2 if started else 1, "fails" if started else "does not start", result.exit_code, tail)
-    figures, curve = _yield(package, result, given)
+    figures, curve = _yield(package, result, attempt.given)
     if not figures and curve is None:
         return Rerun(script, 2, "ends well but yields neither metrics nor equity", 0, tail)
     matches = _compare(first_figures(delivered.figures), figures, curve)
@@ -110,16 +78,13 @@ def _run(package: Package, runner: CodeRunner, delivered: Delivered, script: str
 
 def _yield(package: Package, result: RunResult, given: Mapping[str, Path]) -> tuple[tuple[Figure, ...], Curve | None]:
     """Figures that a run printed or wrote, and the equity it wrote, read like a delivery. What it rewrote unchanged tells nothing."""
-    fresh = {name: path for name, path in result.written.items() if name not in given or path.read_bytes() != given[name].read_bytes()}
-    blobs = _PathBlobs({f"{index:064x}": path for index, path in enumerate(fresh.values())})
-    files = tuple(
-        DeliveredFile(name, f"{index:064x}", path.stat().st_size)
-        for index, (name, path) in enumerate(fresh.items())
-        if not name.endswith(".py")
-    )
+    fresh = {
+        name: path
+        for name, path in result.written.items()
+        if not name.endswith(".py") and (name not in given or path.read_bytes() != given[name].read_bytes())
+    }
     printed = Message("a1", 1, "agent", f"## Results\n\n{_spaced(result.stdout)}")
-    made = Package(task=package.task, conversation=Conversation((printed,)), deliveries=(Delivery(1, files),), blobs=blobs)
-    read = made.fact(read_delivery)
+    read = written_package(package, fresh, printed).fact(read_delivery)
     curve = delivered_curve(read)
     return (*read.figures, *_lines_of(result.stdout)), Curve.of(curve) if curve is not None else None
 
