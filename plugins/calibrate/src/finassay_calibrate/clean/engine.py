@@ -1,0 +1,164 @@
+"""The reference engine over the whole grammar: what the embedded market cannot serve comes from the synthetic one.
+
+Signals, weights, timing and the trading days are added by subclasses; fills, ledger and stops stay those of the reference engine.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from finassay_calibrate.market.known import DIRECTIONS
+from finassay_calibrate.market.synthetic import Array, SyntheticMarket
+from finassay_reference.delivered.engine import signals as reference_signals
+from finassay_reference.delivered.engine.market import Market
+from finassay_reference.delivered.engine.signals import Signals
+from finassay_reference.delivered.engine.simulate import Backtest
+from finassay_reference.delivered.engine.strategy import Strategy as Settings
+from finassay_reference.delivered.engine.weights import Weighting
+
+
+class FullSignals(Signals):
+    """Factors of prices and of fundamentals; a name whose delisting is announced is no candidate."""
+
+    def __init__(self, source: SyntheticMarket, market: Market, settings: Settings, factors: dict[str, Array] | None = None) -> None:
+        self.market, self.strategy = market, settings
+        known = source.factors if factors is None else factors
+        rows, self.directions = [], []
+        for name in settings.factors:
+            if name in DIRECTIONS:
+                rows.append(known[name])
+                self.directions.append(DIRECTIONS[name])
+            else:
+                function, direction = reference_signals.FACTORS[name]
+                rows.append(function(market, settings))
+                self.directions.append(direction)
+        self.values = np.where(source.candidates[None, :, :], np.stack(rows), np.nan)
+        self._known = np.zeros(0)
+        self._ics = np.zeros((0, len(settings.factors)))
+        if settings.combination == "ic_weighted":
+            self._known, self._ics = self._past_ics()
+        self._cache = {}
+
+
+class FullWeighting(Weighting):
+    """Market-capitalisation weights, and a cap on each sector whose excess stays in cash."""
+
+    def __init__(self, source: SyntheticMarket, market: Market, settings: Settings, signals: Signals) -> None:
+        super().__init__(market, settings, signals)
+        self.source = source
+
+    def _weigh(self, session: int, picks: list[int]) -> Array:
+        if self.strategy.weighting == "market_cap" and picks:
+            caps = self.source.market_cap[session][picks]
+            weights: Array = caps / caps.sum()
+        else:
+            weights = super()._weigh(session, picks)
+        return self._capped(weights, picks) if self.strategy.risk == "sector_cap" else weights
+
+    def _capped(self, weights: Array, picks: list[int]) -> Array:
+        sectors = np.array([self.source.sectors[i] for i in picks])
+        out = weights.copy()
+        for sector in dict.fromkeys(sectors):
+            total = out[sectors == sector].sum()
+            if total > self.strategy.risk_value:
+                out[sectors == sector] *= self.strategy.risk_value / total
+        return out
+
+
+class FullBacktest(Backtest):
+    """The yield curve as a timing rule, and trading on announcements."""
+
+    def __init__(self, source: SyntheticMarket, market: Market, settings: Settings, signals: FullSignals, weighting: Weighting) -> None:
+        super().__init__(market, settings, signals, weighting)
+        if settings.timing == "yield_curve":
+            spread = (source.yields["y10"] - source.yields["y2"]).to_numpy()
+            frame = pd.DataFrame({"in_market": spread >= 0, "yield_spread": spread, "spread_needed": 0.0}, index=market.dates)
+            frame.index.name = "date"
+            self.states, self.invest = frame, frame["in_market"].to_numpy(dtype=bool)
+        if settings.schedule == "on_event":
+            due = np.flatnonzero(source.announcements.any(axis=1))
+            self.due = due[(due >= settings.first_session) & (due + settings.fill_lag <= self.last)]
+            self.is_due = np.zeros(len(market.dates), dtype=bool)
+            self.is_due[self.due] = True
+            self.book.start = int(self.due[0])
+
+
+def run_backtest(source: SyntheticMarket, settings: Settings, factors: dict[str, Array] | None = None) -> FullBacktest:
+    """A finished run. `factors` replaces the company figures (for example by unannounced ones). Raises `ValueError` if nothing is traded."""
+    market = Market(source.dates, source.tickers, source.close, source.index)
+    signals = FullSignals(source, market, settings, factors)
+    run = FullBacktest(source, market, settings, signals, FullWeighting(source, market, settings, signals))
+    run.run()
+    if not run.book.trades:
+        raise ValueError("nothing is traded")
+    return run
+
+
+def frames(run: FullBacktest, source: SyntheticMarket) -> dict[str, pd.DataFrame]:
+    """The tables of a run as the canonical delivery: dates are timestamps, shares are positive with a side."""
+    book, start = run.book, run.book.start
+    dates = source.dates[start:]
+    equity, cash = book.equity[start:], book.cash[start:]
+    trades = pd.DataFrame(book.trades)
+    targets = pd.DataFrame(book.targets)
+    for frame, columns in ((trades, ("signal_date", "fill_date")), (targets, ("decision_date", "fill_date"))):
+        for column in columns:
+            frame[column] = pd.to_datetime(frame[column])
+    positions = pd.DataFrame(book.shares[start:], columns=list(source.tickers))
+    positions.insert(0, "date", dates)
+    positions["cash"] = cash
+    ret = np.concatenate([[0.0], equity[1:] / equity[:-1] - 1])
+    found = {
+        "trades": trades,
+        "targets": targets,
+        "positions": positions,
+        "equity": pd.DataFrame({"date": dates, "equity": equity, "cash": cash, "fees": book.fees[start:], "ret": ret}),
+        "signals": _signals(run, source),
+        "benchmark": _benchmark(run, source),
+    }
+    states = _states(run)
+    return found | ({"states": states} if states is not None else {})
+
+
+def _signals(run: FullBacktest, source: SyntheticMarket) -> pd.DataFrame:
+    rows: list[dict[str, Any]] = []
+    for t in run.book.ranked:
+        ranking = run.signals.at(t)
+        after = min(t + run.strategy.fill_lag, source.sessions - 1)
+        for i, ticker in enumerate(source.tickers):
+            if np.isnan(ranking.rank[i]):
+                continue
+            row: dict[str, Any] = {"decision_date": source.dates[t], "fill_date": source.dates[after], "ticker": ticker}
+            row |= {name: ranking.values[k, i] for k, name in enumerate(run.strategy.factors)}
+            rows.append(row | {"score": ranking.score[i], "rank": int(ranking.rank[i])})
+    return pd.DataFrame(rows)
+
+
+def _benchmark(run: FullBacktest, source: SyntheticMarket) -> pd.DataFrame:
+    """Index level and the wealth of all names in equal parts, refreshed at each month's last close, over the reported dates."""
+    start = run.book.start
+    close = pd.DataFrame(source.close).ffill().to_numpy()
+    month = (source.dates.year * 100 + source.dates.month).to_numpy()
+    wealth, base = np.ones(source.sessions), 0
+    for t in range(1, source.sessions):
+        wealth[t] = wealth[base] * np.mean(close[t] / close[base])
+        if t + 1 < source.sessions and month[t + 1] != month[t]:
+            base = t
+    return pd.DataFrame(
+        {"date": source.dates[start:], "sp500_index": source.index[start:], "equal_weight_universe": wealth[start:] / wealth[start]}
+    )
+
+
+def _states(run: FullBacktest) -> pd.DataFrame | None:
+    start = run.book.start
+    frame = run.states.iloc[start:].copy()
+    if run.strategy.risk == "drawdown_to_cash":
+        frame["in_market"] = frame["in_market"] & ~run.book.cut[start:]
+        frame["reference_high"] = run.book.high[start:]
+        frame["drawdown"] = run.book.equity[start:] / run.book.high[start:] - 1
+    if run.strategy.risk == "vol_target" and run.book.targets:
+        decided = pd.DataFrame(run.book.targets).drop_duplicates("decision_date").set_index("decision_date")["volatility_estimate"]
+        decided.index = pd.to_datetime(decided.index)
+        frame["volatility_estimate"] = decided.reindex(frame.index).ffill().to_numpy()
+    return frame.reset_index() if len(frame.columns) > 1 else None

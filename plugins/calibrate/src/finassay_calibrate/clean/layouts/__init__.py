@@ -1,0 +1,1 @@
+"""How a delivery is laid out: formats, forms of tables, spellings, reports."""

@@ -1,0 +1,1 @@
+"""A seeded synthetic market. Nothing in it is data of a real company, whatever its ticker."""

@@ -1,0 +1,1 @@
+"""Runs the evaluator over clean and spoiled deliveries and counts."""
