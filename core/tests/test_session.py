@@ -215,7 +215,7 @@ def test_a_box_is_stopped_when_the_time_is_up(tmp_path):
     box = MemorySandbox().open(BoxSpec(tmp_path))
     agent = ScriptedAgent((lambda m, c: ([time.sleep(0.01) for _ in iter(c.cut, True)] and "x") or "x",))
     agent.capabilities = AgentCapabilities(uses_box=True)
-    outcome = turns.run_turn(agent, box, "hello", 1, 0.1, lambda text: text)
+    outcome = turns.run_turn(agent, box, "hello", 1, 0.1, lambda text: text, turns.AgentThread())
     assert outcome.cut
     assert box.stopped == 1
 

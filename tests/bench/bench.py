@@ -9,10 +9,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-SESSIONS, TURNS, THREADS = 300, 6, 4
+if TYPE_CHECKING:
+    from finassay.api.task import Task
+    from finassay.runs.folder import RunFolder
+
+SESSIONS, TURNS = 300, 6
+RUNS = Path(__file__).parents[2] / "runs"
+"""Where runs lie by default, so on the disk that they are written to."""
 
 
 def memory_mb() -> float:
@@ -39,47 +45,63 @@ def bench_help() -> None:
 # -- the harness's own cost -------------------------------------------------------------------------------------------
 
 
-def hold(folder: Path) -> None:
-    """One session of six turns with the scripted fakes: written, synced, graded by a null evaluator."""
+def hold(folder: "RunFolder", task: "Task", number: int) -> None:
+    """One session of six turns with the scripted fakes, kept as a run keeps it: written, synced, read back, graded by a null evaluator."""
     from finassay.api.scorecard import Evaluator
     from finassay.api.task import Brief
     from finassay.grading.engine import grade
-    from finassay.records.blobs import BlobStore
-    from finassay.records.events import EventLog, restore
-    from finassay.runs.folder import RunFolder
+    from finassay.runs.folder import SessionKey
     from finassay.runs.grade import make_package
     from finassay.session.loop import Participants, Session, Store
     from finassay.testing.fakes import ScriptedAgent, ScriptedSimulator
-    from finassay.testing.samples import sample_persona, sample_task
+    from finassay.testing.samples import sample_persona
 
-    workspace = folder / "workspace"
-    workspace.mkdir(parents=True)
-    task = sample_task(max_turns=TURNS)
+    key = SessionKey("scripted", task.id, number)
+    workspace = folder.workspace(key)
     agent = ScriptedAgent(tuple(f"Reply {n}." for n in range(TURNS)), ({"note.md": b"# Note\n"},), workspace)
     who = Participants(task, sample_persona(), agent, ScriptedSimulator(), Brief("x", "", TURNS, 30, (), False), None)
-    events, sealed = EventLog(folder / "events.jsonl"), EventLog(folder / "sealed.jsonl")
-    Session(who, Store(events, sealed, BlobStore(folder / "blobs"), workspace)).hold({}, "")
+    events, sealed = folder.events(key)
+    Session(who, Store(events, sealed, folder.blobs, workspace)).hold({}, "")
     events.close()
     sealed.close()
-    package = make_package(RunFolder(folder), task, restore(events, sealed))
-    grade(package, {}, None, None, Evaluator("none", "none", ()), "bench", by_turn=False)
+    package = make_package(folder, task, folder.state(key))
+    grade(package, {}, None, None, Evaluator("none", "none", ()), key.id, by_turn=False)
+
+
+def hold_all(folder: "RunFolder", task: "Task") -> None:
+    for number in range(SESSIONS):
+        hold(folder, task, number)
 
 
 def bench_harness() -> None:
-    """Sessions a second, against samples a second of inspect_ai with six mock-model turns each."""
-    with tempfile.TemporaryDirectory() as folder:
-        hold(Path(folder) / "warm-up")
-        before = memory_mb()
-        with ThreadPoolExecutor(THREADS) as pool:
-            ours = SESSIONS / timed(lambda: list(pool.map(lambda n: hold(Path(folder) / str(n)), range(SESSIONS))))
-        print(
-            f"harness: {ours:.0f} sessions of {TURNS} turns a second; memory {before:.0f} -> {memory_mb():.0f} MB over {SESSIONS} sessions"
-        )
-        theirs = inspect_rate(Path(folder))
+    """Sessions a second, against samples a second of inspect_ai with six mock-model turns each, on the disk and in memory.
+
+    Each session makes three folders and syncs its log once a turn, so that the disk under it decides much of its cost.
+    """
+    RUNS.mkdir(exist_ok=True)
+    places = {"disk": RUNS, "memory": Path("/dev/shm")}
+    for name, place in places.items():
+        if place.is_dir():
+            with tempfile.TemporaryDirectory(dir=place, prefix="finassay-bench-") as folder:
+                compare_harness(name, Path(folder))
+
+
+def compare_harness(name: str, place: Path) -> None:
+    from finassay.runs.folder import RunFolder
+    from finassay.testing.samples import sample_task
+
+    task, folder = sample_task(max_turns=TURNS), RunFolder(place / "run")
+    hold(folder, task, SESSIONS)
+    before = memory_mb()
+    ours = SESSIONS / timed(lambda: hold_all(folder, task))
+    print(
+        f"harness ({name}): {ours:.0f} sessions of {TURNS} turns a second; memory {before:.0f} -> {memory_mb():.0f} MB over {SESSIONS} sessions"
+    )
+    theirs = inspect_rate(place)
     if theirs is None:
         print("inspect_ai is not installed here (make bench installs it)")
     else:
-        print(f"inspect_ai: {theirs:.0f} samples of {TURNS} turns a second; ratio {ours / theirs:.2f} (aim: at least 1)")
+        print(f"inspect_ai ({name}): {theirs:.0f} samples of {TURNS} turns a second; ratio {ours / theirs:.2f} (aim: at least 1)")
 
 
 INSPECT = f"""

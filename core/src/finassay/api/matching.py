@@ -200,14 +200,17 @@ def asked(items: Iterable[Item], text: str) -> frozenset[str]:
     return frozenset(item.id for item in items if asks_about(item.topics, text))
 
 
+@lru_cache(maxsize=16_384)
+def _says(items: tuple[Item, ...], norm: str) -> tuple[tuple[str, Polarity], ...]:
+    """(item id, polarity) of each item on which one sentence says something."""
+    said = ((item.id, _polarity(item, norm)) for item in items)
+    return tuple((name, polarity) for name, polarity in said if polarity is not None)
+
+
 def proposed(items: Iterable[Item], text: str) -> dict[str, Polarity]:
     """Items on whose choice the text proposes, assumes or reports something, with whether it agrees (the last sentence counts)."""
-    known = {}
-    for item in items:
-        said = mentions(item, text)
-        if said:
-            known[item.id] = said[-1].polarity
-    return known
+    known = tuple(items)
+    return {name: polarity for sentence in sentences(text) for name, polarity in _says(known, sentence.norm)}
 
 
 def raised(items: Iterable[Item], agent_text: str) -> frozenset[str]:
@@ -248,9 +251,10 @@ def stated(items: Iterable[Item], user_text: str, agent_text: str = "") -> froze
     for sentence in sentences(user_text):
         if _NO_VIEW.search(sentence.norm) or sentence.norm.endswith("?"):
             continue
-        told.update(item.id for item in known if _polarity(item, sentence.norm) is Polarity.ACCEPTS)
+        told.update(name for name, polarity in _says(known, sentence.norm) if polarity is Polarity.ACCEPTS)
         told.update(item.id for item in values if _answers(item, sentence.norm))
-        told.update(item.id for item in known if item.id in offers and _approves(item, sentence.norm))
+        if offers:
+            told.update(item.id for item in known if item.id in offers and _approves(item, sentence.norm))
         if (_YES.search(sentence.norm) and len(offers) == 1) or _YES_TO_ALL.search(sentence.norm):
             told |= offers
     return frozenset(told)

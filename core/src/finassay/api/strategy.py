@@ -23,7 +23,7 @@ class Number:
     unit: Unit
 
 
-@frozen
+@frozen(cache_hash=True)
 class Item:
     """One thing that a belief voices: an element of H (or, for `<component>.option:none`, a possible session item).
 

@@ -61,11 +61,19 @@ _CHARACTERS = str.maketrans(
 )  # fmt: skip
 
 
+_REMEMBERED = 2_000
+"""Shorter texts are remembered: phrases, and messages that every rule looks at again."""
+
+
 def normalise(text: str) -> str:
     """Lower case, plain quotes and dashes, Markdown emphasis removed, number words as digits, `%` and `bp` as units.
 
     `A fifth` gives `20%`, `Fifteen bps` gives `15bp`, `two thousand basis points` gives `2000bp`. `One` stays a word unless a unit follows.
     """
+    return _remembered(text) if len(text) <= _REMEMBERED else _normalised(text)
+
+
+def _normalised(text: str) -> str:
     text = unicodedata.normalize("NFKC", text).translate(_CHARACTERS).casefold()
     if _NUMBER_WORD.search(text):
         text = _numbers_as_digits(text)
@@ -75,6 +83,9 @@ def normalise(text: str) -> str:
         text = re.sub(r"(?<=\d)[\s-]*(?:per ?cent(?:age[\s-]points?)?|pct|pp|percentage[\s-]points?|%)(?!\w)", "%", text)
         text = re.sub(r"(?<=\d)[\s-]*(?:basis[\s-]points?|bips|bps?)\b", "bp", text)
     return " ".join(text.split())
+
+
+_remembered = lru_cache(maxsize=4096)(_normalised)
 
 
 def _numbers_as_digits(text: str) -> str:

@@ -30,7 +30,7 @@ class BlobStore:
         Bytes that are stored already are only read. A file that changes while it is copied is stored as it was copied.
         """
         seen = _digest(descriptor, limit)
-        if seen is None or self._path(seen[0]).exists():
+        if seen is None or os.path.exists(f"{self.root}/{seen[0][:2]}/{seen[0]}"):
             return seen
         os.lseek(descriptor, 0, os.SEEK_SET)
         return self._copy(descriptor, limit)

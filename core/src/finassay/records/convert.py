@@ -5,7 +5,7 @@ Reading is strict: a missing or unknown key, or a value of another type, is an `
 
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from enum import Enum
 from functools import cache
@@ -52,91 +52,136 @@ def to_json(value: Any) -> Any:
     raise TypeError(f"{kind.__name__} cannot be stored as JSON")
 
 
-@cache
-def _fields(kind: type) -> dict[str, tuple[Any, bool]]:
-    """Stored field to its type and whether it must be given."""
-    hints = get_type_hints(kind)
-    return {f.name: (hints[f.name], f.default is attrs.NOTHING) for f in attrs.fields(kind) if not f.name.startswith("_")}
+Reader = Callable[[Any, str], Any]
+"""Takes JSON and the place it stands in; gives the object."""
 
 
 def from_json(kind: type[T], data: Any, place: str = "") -> T:
     """An object of `kind` from what `to_json` gave. `place` is named in errors."""
-    return cast(T, _read(kind, data, place))
+    return cast(T, _reader(cast(Any, kind))(data, place))
 
 
-def _read(kind: Any, data: Any, place: str) -> Any:
-    if type(data) is kind and kind in (str, int, bool):
-        return data
+@cache
+def _reader(kind: Any) -> Reader:
+    """How values of a type are read, worked out once for each type."""
+    origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
-        return data
-    origin = get_origin(kind)
+        return lambda data, place: data
     if origin in (Union, types.UnionType):
-        return _read_union(get_args(kind), data, place)
+        return _union_reader(inner)
     if origin is Literal:
-        if data not in get_args(kind):
-            raise InvalidFileError(f"{place}: {data!r} is none of {', '.join(map(str, get_args(kind)))}")
-        return data
+        return _choice_reader(inner)
     if origin is tuple:
+        return _list_reader(_reader(inner[0]), tuple)
+    if origin is frozenset:
+        return _list_reader(_reader(inner[0]), frozenset)
+    if origin in (dict, Mapping, typing.Mapping) or kind is dict:
+        return _mapping_reader(_reader(inner[1] if inner else Any))
+    if attrs.has(kind):
+        return _attrs_reader(kind)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return _enum_reader(kind)
+    return _SCALARS[kind]
+
+
+def _union_reader(choices: tuple[Any, ...]) -> Reader:
+    optional = type(None) in choices
+    readers = [_reader(choice) for choice in choices if choice is not type(None)]
+
+    def read(data: Any, place: str) -> Any:
+        if data is None and optional:
+            return None
+        errors = []
+        for reader in readers:
+            try:
+                return reader(data, place)
+            except InvalidFileError as error:
+                errors.append(error)
+        raise errors[0]
+
+    return read
+
+
+def _choice_reader(choices: tuple[Any, ...]) -> Reader:
+    def read(data: Any, place: str) -> Any:
+        if data not in choices:
+            raise InvalidFileError(f"{place}: {data!r} is none of {', '.join(map(str, choices))}")
+        return data
+
+    return read
+
+
+def _list_reader(inner: Reader, gather: Callable[[Iterator[Any]], Any]) -> Reader:
+    def read(data: Any, place: str) -> Any:
         if not isinstance(data, list):
             raise _wrong(place, "a list", data)
-        return tuple(_read(get_args(kind)[0], item, f"{place}[{i}]") for i, item in enumerate(data))
-    if origin is frozenset:
-        return frozenset(_read(get_args(kind)[0], item, f"{place}[{i}]") for i, item in enumerate(data))
-    if origin in (dict, Mapping, typing.Mapping) or kind is dict:
+        return gather(inner(item, f"{place}[{i}]") for i, item in enumerate(data))
+
+    return read
+
+
+def _mapping_reader(inner: Reader) -> Reader:
+    def read(data: Any, place: str) -> Any:
         if not isinstance(data, dict):
             raise _wrong(place, "an object", data)
-        inner = get_args(kind)[1] if get_args(kind) else Any
-        return {key: _read(inner, item, f"{place}.{key}") for key, item in data.items()}
-    return _read_plain(kind, data, place)
+        return {key: inner(item, f"{place}.{key}") for key, item in data.items()}
+
+    return read
 
 
-def _read_union(choices: tuple[Any, ...], data: Any, place: str) -> Any:
-    if data is None and type(None) in choices:
-        return None
-    errors = []
-    for choice in choices:
-        if choice is type(None):
-            continue
-        try:
-            return _read(choice, data, place)
-        except InvalidFileError as error:
-            errors.append(error)
-    raise errors[0] if errors else _wrong(place, "nothing", data)
-
-
-def _read_plain(kind: Any, data: Any, place: str) -> Any:
-    if attrs.has(kind):
-        return _read_attrs(kind, data, place)
-    if isinstance(kind, type) and issubclass(kind, Enum):
+def _enum_reader(kind: type[Enum]) -> Reader:
+    def read(data: Any, place: str) -> Any:
         try:
             return kind(data)
         except ValueError:
             raise InvalidFileError(f"{place}: {data!r} is none of {', '.join(str(m.value) for m in kind)}") from None
-    if kind is date:
-        try:
-            return date.fromisoformat(data)
-        except (TypeError, ValueError):
-            raise _wrong(place, "a date such as 2019-12-31", data) from None
-    if kind is float and isinstance(data, int | float) and not isinstance(data, bool):
-        return float(data)
-    if kind is int and isinstance(data, int) and not isinstance(data, bool):
-        return data
-    if kind in (str, bool) and isinstance(data, kind):
-        return data
-    raise _wrong(place, kind.__name__, data)
+
+    return read
 
 
-def _read_attrs(kind: Any, data: Any, place: str) -> Any:
-    if not isinstance(data, dict):
-        raise _wrong(place, f"an object ({kind.__name__})", data)
-    fields = _fields(kind)
-    unknown = data.keys() - fields.keys()
-    if unknown:
-        raise InvalidFileError(f"{place}: unknown key {min(unknown)!r}; known are {', '.join(sorted(fields))}")
-    missing = [name for name, (_, needed) in fields.items() if needed and name not in data]
-    if missing:
-        raise InvalidFileError(f"{place}: {missing[0]!r} is missing")
-    return kind(**{name: _read(hint, data[name], f"{place}.{name}") for name, (hint, _) in fields.items() if name in data})
+def _attrs_reader(kind: Any) -> Reader:
+    hints = get_type_hints(kind)
+    stored = [f for f in attrs.fields(kind) if not f.name.startswith("_")]
+    fields = {f.name: _reader(hints[f.name]) for f in stored}
+    needed = [f.name for f in stored if f.default is attrs.NOTHING]
+
+    def read(data: Any, place: str) -> Any:
+        if not isinstance(data, dict):
+            raise _wrong(place, f"an object ({kind.__name__})", data)
+        if not data.keys() <= fields.keys():
+            unknown = min(data.keys() - fields.keys())
+            raise InvalidFileError(f"{place}: unknown key {unknown!r}; known are {', '.join(sorted(fields))}")
+        for name in needed:
+            if name not in data:
+                raise InvalidFileError(f"{place}: {name!r} is missing")
+        return kind(**{name: fields[name](value, f"{place}.{name}") for name, value in data.items()})
+
+    return read
+
+
+def _read_date(data: Any, place: str) -> date:
+    try:
+        return date.fromisoformat(data)
+    except (TypeError, ValueError):
+        raise _wrong(place, "a date such as 2019-12-31", data) from None
+
+
+def _read_float(data: Any, place: str) -> float:
+    if type(data) is not float and type(data) is not int:
+        raise _wrong(place, "float", data)
+    return float(data)
+
+
+def _exactly(kind: type) -> Reader:
+    def read(data: Any, place: str) -> Any:
+        if type(data) is not kind:
+            raise _wrong(place, kind.__name__, data)
+        return data
+
+    return read
+
+
+_SCALARS: dict[Any, Reader] = {str: _exactly(str), int: _exactly(int), bool: _exactly(bool), float: _read_float, date: _read_date}
 
 
 def _wrong(place: str, expected: str, data: Any) -> InvalidFileError:

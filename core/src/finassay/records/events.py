@@ -23,6 +23,7 @@ from finassay.records.convert import from_json, to_json
 
 VERSION = 1
 MAX_LINE = 64 * 2**20
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 class EventLog:
@@ -54,9 +55,7 @@ class EventLog:
         if self._descriptor is None:
             self._open()
         assert self._descriptor is not None
-        data = b"".join(
-            json.dumps(e, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace") + b"\n" for e in events
-        )
+        data = b"".join(_JSON.encode(event).encode("utf-8", "replace") + b"\n" for event in events)
         view = memoryview(data)
         while view:
             view = view[os.write(self._descriptor, view) :]

@@ -35,10 +35,14 @@ def displayed(name: str) -> str:
 
 def take_delivery(workspace: Path, turn: int, blobs: BlobStore, limits: IntakeLimits = IntakeLimits()) -> Delivery:
     """The tree in `deliver/`: regular files are stored, everything else is listed with the reason why it was not taken."""
+    return take_tree(workspace / FOLDER, turn, blobs, limits)
+
+
+def take_tree(root: Path, turn: int, blobs: BlobStore, limits: IntakeLimits = IntakeLimits()) -> Delivery:
+    """The same for the tree in any folder."""
     files: list[DeliveredFile] = []
     rejected: list[Rejected] = []
     total = 0
-    root = workspace / FOLDER
     if root.is_symlink() or not root.is_dir():
         return Delivery(turn, (), (Rejected(FOLDER, "is a link or no folder"),) if os.path.lexists(root) else ())
     for relative, problem in islice(_walk(root, limits), limits.entries):
@@ -48,7 +52,7 @@ def take_delivery(workspace: Path, turn: int, blobs: BlobStore, limits: IntakeLi
         if len(files) >= limits.files:
             rejected.append(Rejected(FOLDER, f"more than {limits.files:,} files; the rest was not taken"))
             break
-        taken = _take_file(root, relative, blobs, min(limits.file_bytes, limits.total_bytes - total))
+        taken = take_file(root, relative, blobs, min(limits.file_bytes, limits.total_bytes - total))
         if isinstance(taken, str):
             rejected.append(Rejected(displayed(relative), taken))
         else:
@@ -88,7 +92,7 @@ def _walk(root: Path, limits: IntakeLimits) -> Iterator[tuple[str, str]]:
                 yield relative, ""
 
 
-def _take_file(root: Path, relative: str, blobs: BlobStore, limit: int) -> DeliveredFile | str:
+def take_file(root: Path, relative: str, blobs: BlobStore, limit: int) -> DeliveredFile | str:
     """The stored file, or why it was not taken."""
     try:
         descriptor = _open_beneath(root, relative)

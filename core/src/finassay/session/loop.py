@@ -9,19 +9,19 @@ from attrs import evolve, frozen
 
 from finassay.api.agent import Agent, Setting
 from finassay.api.conversation import Message
-from finassay.api.delivery import Delivery, EndReason, TurnFacts
+from finassay.api.delivery import DeliveredFile, Delivery, EndReason, TurnFacts
 from finassay.api.errors import AgentError, Blame, FinassayError, IntegrityError, ResourceLimitError
 from finassay.api.persona import Persona
 from finassay.api.sandbox import Box
 from finassay.api.scorecard import UserTurn
-from finassay.api.simulator import Decision, Rejection, Scene, Simulator
+from finassay.api.simulator import Decision, Excerpt, Rejection, Scene, Simulator
 from finassay.api.task import Brief, Task
 from finassay.records.blobs import BlobStore
 from finassay.records.events import EventLog, SessionState, agent_event, end_event, restore, user_event
 from finassay.session.disclosure import Disclosure
 from finassay.session.excerpts import excerpts
 from finassay.session.intake import FOLDER, IntakeLimits, restore_delivery, take_delivery
-from finassay.session.turns import TurnOutcome, run_turn
+from finassay.session.turns import AgentThread, TurnOutcome, run_turn
 from finassay.session.validation import MAX_REGENERATIONS, validate, validate_opening
 
 T = TypeVar("T")
@@ -91,6 +91,8 @@ class Session:
         self.observer = observer or NullObserver()
         self.state = SessionState()
         self.disclosure = Disclosure(who.task.belief)
+        self.thread = AgentThread()
+        self._excerpts: tuple[tuple[DeliveredFile, ...], tuple[Excerpt, ...]] = ((), ())
 
     def hold(self, identity: dict[str, object], digest: str) -> Ending:
         """Run to the end and record it. Goes on after the last finished turn if the session was recorded before."""
@@ -98,7 +100,7 @@ class Session:
         if self.state.ended is not None:
             return Ending(self.state.ended, self.state.end_detail)  # type: ignore[arg-type]
         if not self.state.identity:
-            self.store.events.append({"type": "session", "schema_version": 1, "identity": identity, "digest": digest})
+            self.store.events.append({"type": "session", "schema_version": 1, "identity": identity, "digest": digest}, sync=False)
         else:
             self.store.events.append({"type": "resumed", "after_turn": self.state.turn})
         self.disclosure = Disclosure(self.who.task.belief, self.state.stated)
@@ -134,6 +136,7 @@ class Session:
         except Exception:  # somebody else's code: the session is over, its outcome stands
             pass
         finally:
+            self.thread.leave()
             if self.who.box is not None:
                 self.who.box.stop()
 
@@ -156,9 +159,9 @@ class Session:
     def _attempt(self, turn: int, message: str) -> tuple[TurnOutcome, int]:
         """The turn, tried once more if the agent's program failed and time is left."""
         seconds = self.who.task.conditions.turn_seconds
-        outcome = run_turn(self.who.agent, self.who.box, message, turn, seconds, self.who.redact)
+        outcome = run_turn(self.who.agent, self.who.box, message, turn, seconds, self.who.redact, self.thread)
         if isinstance(outcome.error, AgentError) and outcome.error.retry and outcome.seconds < seconds:
-            second = run_turn(self.who.agent, self.who.box, message, turn, seconds - outcome.seconds, self.who.redact)
+            second = run_turn(self.who.agent, self.who.box, message, turn, seconds - outcome.seconds, self.who.redact, self.thread)
             failures = 1 + (second.error is not None)
             return evolve(second, seconds=outcome.seconds + second.seconds, log=(*outcome.log, *second.log)), failures
         return outcome, int(outcome.error is not None)
@@ -200,11 +203,13 @@ class Session:
     def _scene(self) -> Scene:
         last = self.state.conversation.last("agent")
         delivered = self.state.deliveries[-1].files if self.state.deliveries else ()
+        if delivered != self._excerpts[0]:  # what did not change reads as it did
+            self._excerpts = (delivered, excerpts(self.state.deliveries, self.store.blobs))
         return Scene(
             task=self.who.task,
             persona=self.who.persona,
             conversation=self.state.conversation,
-            excerpts=excerpts(self.state.deliveries, self.store.blobs),
+            excerpts=self._excerpts[1],
             files=tuple(f.path for f in delivered),
             stated=self.disclosure.stated,
             cut=bool(last and last.cut),
@@ -248,12 +253,11 @@ class Session:
 
     def _user_said(self, text: str, turn: int, decision: UserTurn, heard: str, seconds: float) -> None:
         """Disclosure first: if a crash falls between the two writes, the sealed line has no message and is ignored."""
-        self.disclosure = self.disclosure.after(text, heard)
+        before, self.disclosure = self.disclosure, self.disclosure.after(text, heard)
         message = Message(f"u{turn}", turn, "user", text)
-        self.store.sealed.append(
-            {"type": "disclosure", "turn": turn, "stated": sorted(self.disclosure.stated), "undecided": sorted(self.disclosure.undecided)},
-            sync=False,
-        )
+        if self.disclosure != before:
+            stated, undecided = sorted(self.disclosure.stated), sorted(self.disclosure.undecided)
+            self.store.sealed.append({"type": "disclosure", "turn": turn, "stated": stated, "undecided": undecided}, sync=False)
         self.store.events.append(user_event(message, decision, seconds), sync=False)  # synced with the agent's next turn or the end
         self.state.conversation = self.state.conversation.with_message(message)
         self.state.user_turns = (*self.state.user_turns, decision)

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from queue import SimpleQueue
 
 from attrs import frozen
 
@@ -63,11 +64,48 @@ def _bounded_value(value: object, depth: int) -> object:
     return str(value)[:MAX_LOG_TEXT]
 
 
-def run_turn(agent: Agent, box: Box | None, message: str, turn: int, seconds: float, redact: Callable[[str], str]) -> TurnOutcome:
+class AgentThread:
+    """The thread in which an adapter acts, because nothing else can end a call that ignores its deadline.
+
+    One thread serves a whole session; a call that does not return is left behind with its thread, and the next turn gets another.
+    """
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[Callable[[], None] | None] | None = None
+
+    def run(self, call: Callable[[], None]) -> threading.Lock:
+        """Start a call; the lock that is returned can be acquired once the call is over."""
+        if self._calls is None:
+            self._calls = SimpleQueue()
+            threading.Thread(target=_serve, args=(self._calls,), name="agent", daemon=True).start()
+        over = threading.Lock()
+        over.acquire()
+
+        def counted() -> None:
+            call()
+            over.release()
+
+        self._calls.put(counted)
+        return over
+
+    def leave(self) -> None:
+        """Let the thread end once its call is over; it may be used again."""
+        if self._calls is not None:
+            self._calls.put(None)
+            self._calls = None
+
+
+def _serve(calls: "SimpleQueue[Callable[[], None] | None]") -> None:
+    while (call := calls.get()) is not None:
+        call()
+
+
+def run_turn(
+    agent: Agent, box: Box | None, message: str, turn: int, seconds: float, redact: Callable[[str], str], thread: AgentThread
+) -> TurnOutcome:
     """Let the agent act for at most `seconds`; then every process in its box is stopped and the turn is marked cut.
 
-    The adapter runs in a thread of its own, because nothing else can end a call that ignores its deadline; one that does not return
-    within the grace after the stop is left behind and the turn ends with what was logged.
+    A call that does not return within the grace after the stop is left behind and the turn ends with what was logged.
     """
     log, stopped = _TurnLog(), threading.Event()
     result: list[AgentTurn | BaseException] = []
@@ -79,14 +117,13 @@ def run_turn(agent: Agent, box: Box | None, message: str, turn: int, seconds: fl
             result.append(error)
 
     started = time.monotonic()
-    worker = threading.Thread(target=act, name=f"agent-turn-{turn}", daemon=True)
-    worker.start()
-    worker.join(seconds)
-    if worker.is_alive():
+    over = thread.run(act)
+    if not over.acquire(timeout=seconds):
         stopped.set()
         if box is not None:
             box.stop()
-        worker.join(GRACE_SECONDS)
+        if not over.acquire(timeout=GRACE_SECONDS):
+            thread.leave()
     elapsed = time.monotonic() - started
     outcome = result[0] if result else AgentTurn("")
     cut = stopped.is_set()
