@@ -10,6 +10,7 @@ import click
 BUILTIN = {
     "tasks": ("finassay.cli.tasks:tasks", "Sample tasks from a grammar, and show them."),
     "run": ("finassay.cli.run:run", "Hold sessions and grade them; the same command resumes."),
+    "import": ("finassay.cli.import_:import_", "Bring sessions held elsewhere into a run."),
     "grade": ("finassay.cli.grade:grade", "Grade a run again without holding anything again."),
     "report": ("finassay.cli.report:report", "Print the table of a run and write its page."),
     "show": ("finassay.cli.show:show", "Show one session: conversation, files, every score."),

@@ -75,6 +75,9 @@ def _notes(sessions: tuple[SessionView, ...], muted: Mapping[str, str]) -> list[
         isolation = next(s.identity["sandbox"]["isolation"] for s in sessions if s.identity.get("sandbox", {}).get("id") == sandbox)
         missing = [name for name in ("files", "network", "processes") if not isolation.get(name)]
         notes.append(f"Agents ran in the sandbox '{sandbox}'" + (f", which does not isolate {', '.join(missing)}." if missing else "."))
+    elsewhere = sum(1 for s in sessions if "imported" in s.identity)
+    if elsewhere:
+        notes.append(f"{elsewhere} of {len(sessions)} sessions were held elsewhere and imported: their user and conditions are not ours.")
     ungraded = sum(1 for s in sessions if s.scorecard is None)
     if ungraded:
         notes.append(f"{ungraded} of {len(sessions)} sessions have not been graded.")

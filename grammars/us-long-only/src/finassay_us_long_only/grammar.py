@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from finassay.api.strategy import Belief, Observable, RuleViolation, SpaceSize, Strategy, Universe
 from finassay_us_long_only.belief import belief_of
 from finassay_us_long_only.counting import SLOT_NAMES, count
+from finassay_us_long_only.naming import choices_of
 from finassay_us_long_only.options import OPTIMISERS
 from finassay_us_long_only.rules import REJECTED, broken_rules
 from finassay_us_long_only.sampler import difficulty, draw_choices, draw_parameters
@@ -57,6 +58,17 @@ class UsLongOnly:
         """The strategy of a seed. Raises `ValueError` if the named kinds of data serve none."""
         choices = draw_choices(seed, needs)
         return Strategy(self.id, self.version, seed, choices, draw_parameters(seed, choices), difficulty(choices))
+
+    def strategy_of(self, items: Mapping[str, float | None], seed: int = 0) -> Strategy:
+        """The strategy that voices these items, with the values of those that have one; what is not voiced is drawn from the seed.
+
+        Raises `ValueError` for ids that are none of this grammar's and for choices that break a coherence rule.
+        """
+        choices, values = choices_of(items)
+        broken = broken_rules(choices)
+        if broken:
+            raise ValueError(f"the items break rule {broken[0].id}: {broken[0].text}")
+        return Strategy(self.id, self.version, seed, choices, {**draw_parameters(seed, choices), **values}, difficulty(choices))
 
     def check(self, choices: Mapping[str, tuple[str, ...]]) -> tuple[RuleViolation, ...]:
         return tuple(RuleViolation(rule.id, rule.text) for rule in broken_rules(choices))
