@@ -54,6 +54,22 @@ def test_a_complete_log_has_the_highest_levels(tmp_path: Path) -> None:
         assert grade(check, made).level == 4, check.id
 
 
+def test_code_that_a_script_imports_ran_with_it(tmp_path: Path) -> None:
+    files = {**clean_delivery(0), "code/engine/steps.py": "def step():\n    return 1\n", "code/engine/unused.py": "x = 1\n"}
+    files["code/backtest.py"] += "\nfrom engine.steps import step\n"
+    log = call(1, 1, "bash", {"command": "python code/backtest.py"})
+    found = grade(ExecutionTrace, make_package(tmp_path, [files], messages=["Go.", "Done."], log=log))
+    assert [e.where for e in found.evidence if e.text.startswith("not run")] == ["code/engine/unused.py"]
+
+
+def test_a_write_that_only_mentions_a_script_does_not_change_it(tmp_path: Path) -> None:
+    script = clean_delivery(0)["code/backtest.py"]
+    log = call(1, 1, "write_file", {"path": "code/backtest.py", "content": script}, exit_code=None)
+    log += call(1, 2, "write_file", {"path": "README.md", "content": "Run code/backtest.py."}, exit_code=None)
+    log += call(1, 3, "bash", {"command": "python code/backtest.py"})
+    assert grade(ExecutionTrace, package(tmp_path, log)).level == 4
+
+
 def test_no_log(tmp_path: Path) -> None:
     made = package(tmp_path, [], "I downloaded the prices and ran the backtest.")
     assert [grade(c, made).level for c in (LogCompleteness, DataLineage, ExecutionTrace, ClaimActionConsistency)] == [0, 0, 0, 0]

@@ -145,7 +145,10 @@ def test_tool_calls_are_logged_with_their_exit_codes(finished):
     calls = {e["id"]: e for e in finished.events if e["type"] == "tool-call"}
     results = [e for e in finished.events if e["type"] == "tool-result"]
     assert set(calls) == {result["id"] for result in results}
-    assert {calls[r["id"]]["name"]: r["exit_code"] for r in results if r["exit_code"] is not None} == {"load_prices": 0, "run_backtest": 0}
+    run = {calls[r["id"]]["input"]["command"]: r["exit_code"] for r in results if r["exit_code"] is not None}
+    assert run == {"python deliver/code/load_prices.py": 0, "python deliver/code/run_backtest.py": 0}
+    written = {e["input"]["path"]: e["input"]["content"] for e in calls.values() if e["name"] == "write_file"}
+    assert written["deliver/REPORT.md"] == finished.report
 
 
 def test_no_row_lies_after_the_last_date(finished):

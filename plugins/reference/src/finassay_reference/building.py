@@ -104,8 +104,8 @@ def write_code(plan: Plan, workspace: Path) -> Path:
 def build(plan: Plan, workspace: Path) -> Path:
     """Write and run everything but the report. Raises `RuntimeError` if a script fails."""
     deliver = write_code(plan, workspace)
-    run_script("load_prices", deliver / "code" / "load_prices.py", workspace)
-    run_script("run_backtest", deliver / "code" / "run_backtest.py", workspace)
+    run_script(deliver / "code" / "load_prices.py", workspace)
+    run_script(deliver / "code" / "run_backtest.py", workspace)
     for cache in (deliver / "code").rglob("__pycache__"):
         shutil.rmtree(cache)
     return deliver

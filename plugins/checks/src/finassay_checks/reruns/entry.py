@@ -146,17 +146,23 @@ def loads_other_data(script: Document, code: Iterable[Document]) -> bool:
     """Whether a script, or delivered code that it reaches, loads something besides files beside it: a data package, a download, an
     absolute path. What cannot be parsed counts as loading."""
     by_path = {d.where: d for d in code}
-    pending, seen = [script], {script.where}
-    while pending:
-        document = pending.pop()
-        tree = _parsed(document.text)
+    for path in (script.where, *reached_by(script, by_path)):
+        tree = _parsed(by_path[path].text if path in by_path else script.text)
         if tree is None or _loads(tree, by_path):
             return True
-        for path in _reached(tree, by_path):
-            if path not in seen:
-                seen.add(path)
-                pending.append(by_path[path])
     return False
+
+
+def reached_by(script: Document, by_path: "dict[str, Document]") -> tuple[str, ...]:
+    """Delivered code that runs when a script is started: what it imports or starts, and what that does; without the script itself."""
+    pending, seen = [script], {script.where: script}
+    while pending:
+        tree = _parsed(pending.pop().text)
+        for path in _reached(tree, by_path) if tree is not None else ():
+            if path not in seen:
+                seen[path] = by_path[path]
+                pending.append(by_path[path])
+    return tuple(path for path in seen if path != script.where)
 
 
 def _modules(tree: ast.Module) -> Iterator[tuple[str, bool]]:
