@@ -19,13 +19,17 @@ trades      fill_date, signal_date, ticker, shares, price, fee, value, reason, i
 shares are
             signed (negative sells); value = |shares|·price unless delivered; fee ≥ 0 in money; `decided_by` is the deciding value
             if delivered
-round_trips entry_date, exit_date, ticker, shares, entry_price, exit_price, pnl, fee, open, row
+round_trips entry_date, exit_date, ticker, shares, entry_price, exit_price, pnl, fee, entry_fee, exit_fee, open, row — fee is of both
+sides
 equity      date, equity, ret, cash, fees, row — equity in money or as an index; ret as a fraction
 benchmark   date, equity, ret, name, row
 states      date, name, value, row — value is a bool, or the number that decides
 events      date, ticker, event, fill_date, row
 fundamentals period_end, announced, ticker, name, value, row
 universe    ticker, start, end, row
+cash_flows  date, amount, timing, row — deposits positive; timing is `before`, `after` or empty
+actions     date, ticker, kind, value, row — kind is `split` (new shares for one old) or `dividend` (money a share)
+entries     date, ticker, price, side, row — a log without sizes
 ========== =====================================================================================================================
 
 `metrics`, `spec`, `sources`, `checks`, `variants` and `periods` keep the delivered frame.
@@ -54,6 +58,9 @@ Role = Literal[
     "events",
     "fundamentals",
     "universe",
+    "cash_flows",
+    "actions",
+    "entries",
     "spec",
     "sources",
     "checks",

@@ -32,3 +32,13 @@ def sessions_between(exchange: str, start: "pd.Timestamp | date", end: "pd.Times
     except (exchange_calendars.errors.CalendarError, ValueError, OverflowError):
         return pd.bdate_range(first, last).as_unit("ns")
     return sessions[(sessions >= first) & (sessions <= last)]
+
+
+@lru_cache(maxsize=64)
+def timezone_of(exchange: str) -> str:
+    """Time zone of an exchange, by its ISO 10383 code. Raises `exchange_calendars.errors.InvalidCalendarName` for an unknown one."""
+    import exchange_calendars
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as above
+        return str(exchange_calendars.get_calendar(exchange, start="2024-01-02", end="2024-02-29").tz)

@@ -103,7 +103,7 @@ def _walk(root: Any, limits: ReadLimits) -> Iterator[tuple[str, pd.DataFrame]]:
                 yield path, frame
                 continue
             flat = {k: v for k, v in value.items() if _scalar(v)}
-            if len(flat) >= 2 and not (outer and path.endswith("[]")):
+            if len(flat) >= (1 if not path and len(flat) == len(value) else 2) and not (outer and path.endswith("[]")):
                 yield (
                     path,
                     pd.DataFrame(

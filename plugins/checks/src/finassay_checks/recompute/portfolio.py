@@ -257,13 +257,18 @@ def rebuild_from_weights(
 def fills_of_round_trips(trips: pd.DataFrame) -> pd.DataFrame:
     """Entry and exit fills of a canonical `round_trips` frame, as a canonical `trades` frame without dates of decisions.
 
-    A row that is open, or has no exit, gives its entry alone. Half of a row's fee belongs to each side; an open row's all to the entry.
+    A row that is open, or has no exit, gives its entry alone. Each side has its own fee where it is delivered; else half of a row's fee
+    belongs to each, and an open row's all to the entry.
     """
     closed = ~trips["open"].fillna(False).astype(bool) & trips["exit_date"].notna() & trips["exit_price"].notna()
     fee = trips["fee"].fillna(0.0)
-    entry = _side(trips, "entry_date", trips["shares"], "entry_price", fee.where(~closed, fee / 2))
+    bought, sold = fee.where(~closed, fee / 2), fee / 2
+    if "entry_fee" in trips:
+        parted = trips["entry_fee"].notna() & trips["exit_fee"].notna()
+        bought, sold = bought.where(~parted, trips["entry_fee"]), sold.where(~parted, trips["exit_fee"])
+    entry = _side(trips, "entry_date", trips["shares"], "entry_price", bought)
     leave = trips[closed]
-    exit_ = _side(leave, "exit_date", -leave["shares"], "exit_price", fee[closed] / 2)
+    exit_ = _side(leave, "exit_date", -leave["shares"], "exit_price", sold[closed])
     return pd.concat([entry, exit_], ignore_index=True)
 
 

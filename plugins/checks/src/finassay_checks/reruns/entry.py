@@ -184,7 +184,9 @@ def _delivered(name: str, by_path: "dict[str, Document]") -> list[str]:
 
 def _reached(tree: ast.Module, by_path: "dict[str, Document]") -> Iterator[str]:
     for name, _ in _modules(tree):
-        yield from _delivered(name, by_path)
+        parts = name.split(".")
+        for count in range(1, len(parts) + 1):  # a package's own file runs before its modules
+            yield from _delivered(".".join(parts[:count]), by_path)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _STARTS.search(ast.unparse(node.func)):  # started as a program of its own
             for told in ast.walk(node):

@@ -49,6 +49,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "exit_price": "number",
         "pnl": "number",
         "fee": "number",
+        "entry_fee": "number",
+        "exit_fee": "number",
         "open": "bool",
     },
     "weights": {"date": "date", "fill_date": "date", "ticker": "ticker", "weight": "number"},

@@ -15,11 +15,14 @@ from finassay_checks.roles.vocabulary import (
     FEES,
     HINT_CHECK,
     HINT_EQUITY,
+    HINT_NO_CURVE,
     HINT_POSITIONS,
     HINT_PRICES,
     HINT_RETURNS,
     HINT_SIGNALS,
     HINT_UNIVERSE,
+    MEMBER_FROM,
+    MEMBER_TO,
     SIDES,
     SIGNAL_DATES,
 )
@@ -204,6 +207,8 @@ def equity(shape: Shape, context: Context) -> Found:
     date = shape.date
     if date is None or shape.ticker is not None or shape.wide or len(shape.of("date")) > 2 or HINT_CHECK.search(stem_of(shape)):
         return
+    if HINT_NO_CURVE.search(stem_of(shape)):
+        return
     if shape.rows >= 2 and date.sample.nunique() < 0.98 * date.sample.notna().sum():
         return
     own = [c for c in shape.of("number") if not names.is_benchmark(c.name)]
@@ -319,11 +324,12 @@ def universe(shape: Shape, context: Context) -> Found:
     if ticker is None:
         return
     hinted = bool(HINT_UNIVERSE.search(stem_of(shape)))
-    start = shape.find(("from", "start", "startdate", "added", "datefrom", "firstdate", "first", "entered"), "date")
-    end = shape.find(("to", "end", "enddate", "removed", "dateto", "lastdate", "last", "left"), "date")
+    start = shape.find(MEMBER_FROM, "date")
+    end = shape.find(MEMBER_TO, "date")
     others = [c for c in shape.of("date") if c not in (start, end)]
     unique = ticker.sample.nunique() >= 0.999 * ticker.sample.notna().sum()
-    if others or round_trip_columns(shape) or not (unique or (start is not None and hinted)) or not (hinted or shape.rows >= 3):
+    spans = start is not None and (hinted or any(c.key in MEMBER_TO for c in shape.columns))
+    if others or round_trip_columns(shape) or not (unique or spans) or not (hinted or spans or shape.rows >= 3):
         return
     columns = {"ticker": ticker.name} | {k: c.name for k, c in (("start", start), ("end", end)) if c is not None}
     reason = "named as a universe" if hinted else "one row a ticker without dates"

@@ -1,6 +1,8 @@
 """Logs: fills, and round trips with an entry and an exit a row."""
 
-from finassay_checks.roles import canonical
+import pandas as pd
+
+from finassay_checks.roles import canonical, names
 from finassay_checks.roles.context import Context, Found, dates_of, made, stem_of
 from finassay_checks.roles.shape import Column, Shape
 from finassay_checks.roles.vocabulary import DECIDED, FEES, HINT_TRADES, IDS, PRICES, REASONS, SHARES, SIDES, VALUES
@@ -48,8 +50,18 @@ def _round_trip_columns(shape: Shape) -> dict[str, str]:
         "exit_price": exit_price,
         "pnl": pnl,
         "fee": shape.find(FEES, "number"),
+        "entry_fee": _fee_of(shape, {"entry", "buy", "open", "in"}),
+        "exit_fee": _fee_of(shape, {"exit", "sell", "close", "out"}),
+        "direction": shape.find(("direction", "dir", "side", "positiontype", "type", "buysell"), "text")
+        or shape.find(("long", "islong", "isshort", "short"), "bool"),
     }
     return columns | {key: column.name for key, column in named.items() if column is not None}
+
+
+def _fee_of(shape: Shape, side: set[str]) -> Column | None:
+    """The fee column of one side of a round trip: `entry_fee`, `Exit Fees`, `commission_in`."""
+    fees = {"fee", "fees", "commission", "commissions", "cost", "costs", "comm"}
+    return next((c for c in shape.of("number") if fees & set(c.parts) and side & set(c.parts)), None)
 
 
 def round_trips(shape: Shape, context: Context) -> Found:
@@ -57,6 +69,11 @@ def round_trips(shape: Shape, context: Context) -> Found:
     if not columns:
         return
     frame = canonical.simple("round_trips", shape.table.frame, columns, context.timezone)
+    for fee in ("fee", "entry_fee", "exit_fee"):
+        frame[fee] = frame[fee].abs()
+    both = frame["entry_fee"].fillna(0.0) + frame["exit_fee"].fillna(0.0)
+    frame["fee"] = frame["fee"].where(frame["fee"].notna(), both.where(frame["entry_fee"].notna() | frame["exit_fee"].notna()))
+    frame["shares"] = _directed(shape, columns, frame)
     if "ticker" not in columns:
         frame["ticker"] = next(iter(context.known)) if len(context.known) == 1 else ""
     status = shape.find(("status", "why", "reason", "exitreason", "isopen"), "text", "bool")
@@ -65,6 +82,22 @@ def round_trips(shape: Shape, context: Context) -> Found:
         texts = shape.table.frame[status.name].iloc[frame["row"].to_numpy() - 1].astype(str).str.lower()
         frame["open"] |= texts.str.contains(r"\bopen\b|still held|cut.?off|marked", regex=True).to_numpy()
     yield from made("round_trips", shape, columns, frame, "an entry and an exit date in each row")
+
+
+def _directed(shape: Shape, columns: dict[str, str], frame: pd.DataFrame) -> "pd.Series[float]":
+    """Shares with the sign of the position: a direction column says which unsigned rows are short."""
+    shares: pd.Series[float] = frame["shares"]
+    name = columns.get("direction")
+    if name is None or (shares < 0).any():
+        return shares
+    cells = shape.table.frame[name].iloc[frame["row"].to_numpy() - 1].astype(str).str.strip().str.lower()
+    if "short" in names.key(name):
+        short = cells.isin(["true", "1", "yes"])
+    elif "long" in names.key(name):
+        short = cells.isin(["false", "0", "no"])
+    else:
+        short = cells.str.contains(r"^(?:s|short|sell|sld|-1)", regex=True)
+    return shares.where(~short.to_numpy(), -shares)
 
 
 def trade_columns(shape: Shape) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """What a table looks like: kinds of its columns from a sample, its date and ticker columns, its columns that are tickers."""
 
+import re
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from finassay_checks.roles.cells import DATE_SHARE, strings_of, to_dates, to_num
 
 Kind = Literal["date", "number", "text", "bool", "empty"]
 SAMPLE = 600
+_HINT_WIDE = re.compile(r"weight|alloc|price|close|position|share|holding", re.I)
 _BOOLS = frozenset({"true", "false", "yes", "no", "on", "off"})
 
 
@@ -134,8 +136,16 @@ class Shape:
 
     @property
     def wide(self) -> bool:
-        """Dates down, tickers across."""
-        return self.date is not None and len(self.tickers) >= 2 and len(self.tickers) >= 0.5 * (len(self.columns) - 1)
+        """Dates down, tickers across. One ticker is enough where the table's name says what it holds."""
+        if self.date is None or len(self.tickers) < 0.5 * (len(self.columns) - 1):
+            return False
+        return len(self.tickers) >= 2 or (len(self.tickers) == 1 and bool(_HINT_WIDE.search(self.table.where)) and self._alone)
+
+    @property
+    def _alone(self) -> bool:
+        """Nothing beside the date and the ticker but cash or exposure."""
+        others = [c.key for c in self.columns if c is not self.date and c.name not in self.tickers]
+        return all(key in ("cash", "cashweight", "exposure", "invested", "total") for key in others)
 
 
 def _ticker_share(column: Column) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from finassay_checks.model import Role, RoleTable
-from finassay_checks.roles import canonical, detect, names
+from finassay_checks.roles import accounts, canonical, detect, names
 from finassay_checks.roles.cells import to_numbers, to_tickers
 from finassay_checks.roles.context import Context, Found, dates_of, stem_of
 from finassay_checks.roles.context import made as made_role
@@ -230,5 +230,8 @@ def role_tables(shape: Shape, context: Context) -> list[RoleTable]:
         return found
     found = list(wide(shape, context))
     for detector in detect.LONG:
+        found.extend(detector(shape, context))
+    found.extend(accounts.actions(shape, context))
+    for detector in () if found else (accounts.worded_signals, accounts.cash_flows, accounts.entries):
         found.extend(detector(shape, context))
     return found
