@@ -175,6 +175,8 @@ RISKS = {
             r"stops? ~ trail\w*",
             r"(?:position|stock|name|holding|share)s? ~ (?:fall|falls|fell|fallen|drop\w*|down|declin\w*) ~ (?:from|below|off) ~ (?:peak|high|highest)",
             r"(?:from|below|off) (?:its|the position's) ~ (?:peak|high) since entry",
+            r"(?:from|below|off|under) ~ (?:peak|high|highest (?:close|price)) since ~ (?:purchase\w*|bought|buying)",
+            r"stops? (?:from|off|below) (?:the|its|their) (?:own )?(?:peak|high)",
         ),
     ),
     "drawdown_to_cash": Words(

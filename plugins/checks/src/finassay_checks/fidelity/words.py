@@ -34,7 +34,7 @@ class InWords:
 
 _BENCHMARK = re.compile(
     r"\b(?:benchmark\w*|buy and hold|compar(?:ed?|ison|ing)|variants?|sensitivity|alternatives?|would have|had we|had i|"
-    r"(?:earlier|previous|first|old) (?:version|draft|run)|version 1|v[123]\b|all (?:20|names|stocks)|for reference|baseline|without the)\b"
+    r"(?:earlier|previous|first|old) (?:version|draft|run)|version 1|v[123]\b|all (?:20|names|stocks)|for reference|baseline|without the (?!last|latest|most recent|past|previous|final|current)\w+)\b"
 )
 _CONTRAST = re.compile(r"\b(?:instead of|versus|vs\.?|rather than|as opposed to|replaced|changed from|not)\b")
 _RETRACTS = re.compile(r"\b(?:now|changed|switched|replaced|correct(?:ed|ion)|no longer|moved to|dropped|instead)\b")
