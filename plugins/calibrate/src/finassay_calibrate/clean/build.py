@@ -10,11 +10,11 @@ import pandas as pd
 from finassay.api.strategy import Strategy
 from finassay_calibrate.clean import words
 from finassay_calibrate.clean.draft import Draft, Setup
-from finassay_calibrate.clean.engine import frames, run_backtest
+from finassay_calibrate.clean.engine import NOTHING, Plants, frames, run_backtest
 from finassay_calibrate.clean.figures import figures, short
 from finassay_calibrate.clean.layouts.spec import Layout, draw_layout
 from finassay_calibrate.clean.strategies import GRAMMAR, settings_of
-from finassay_calibrate.market.synthetic import LABEL, Array, SyntheticMarket, synthetic_market
+from finassay_calibrate.market.synthetic import LABEL, SyntheticMarket, synthetic_market
 from finassay_reference.delivered.engine.strategy import Strategy as Settings
 
 Builder = Callable[[SyntheticMarket, Settings], dict[str, pd.DataFrame]]
@@ -33,9 +33,9 @@ def setup_of(strategy: Strategy, seed: int, builder: str = "reference", layout: 
     return Setup(seed, strategy, GRAMMAR.belief(strategy), universe, settings, market, builder, drawn, cutoff)
 
 
-def reference(market: SyntheticMarket, settings: Settings, factors: dict[str, Array] | None = None) -> dict[str, pd.DataFrame]:
+def reference(market: SyntheticMarket, settings: Settings, plants: Plants = NOTHING) -> dict[str, pd.DataFrame]:
     """Tables of the reference engine."""
-    return frames(run_backtest(market, settings, factors), market)
+    return frames(run_backtest(market, settings, plants), market)
 
 
 def draft_of(setup: Setup, build: Builder = reference) -> Draft:
@@ -56,11 +56,11 @@ def draft_of(setup: Setup, build: Builder = reference) -> Draft:
     return draft
 
 
-def rebuilt(draft: Draft, settings: Settings, factors: dict[str, Array] | None = None) -> Draft:
+def rebuilt(draft: Draft, settings: Settings, plants: Plants = NOTHING) -> Draft:
     """The same words with the tables of another run of the reference engine: what a fault trades instead."""
     twin = draft.copy()
-    tables = reference(draft.setup.market, settings, factors)
-    for name in ("trades", "targets", "positions", "equity", "signals", "benchmark", "states"):
+    tables = reference(draft.setup.market, settings, plants)
+    for name in ("trades", "targets", "positions", "equity", "signals", "benchmark", "states", "signal_statistics"):
         twin.tables.pop(name, None)
         if name in tables:
             twin.tables[name] = tables[name]

@@ -37,13 +37,13 @@ class FolderBlobs:
 def files(draft: Draft) -> dict[str, bytes]:
     """Every delivered file by path."""
     layout = draft.setup.layout
-    tables = {name: frame for name, frame in draft.tables.items() if name not in draft.dropped}
+    tables = dict(draft.tables)
     if layout.prices == "raw-with-splits":
         actions = draft.setup.market.actions
         tables["actions"] = actions[actions["kind"] == "split"].reset_index(drop=True)
-    if layout.report != "markdown-only-figures" and "metrics" not in draft.dropped:
+    if layout.report != "markdown-only-figures":
         tables["metrics"] = report.metrics_frame(draft)
-    found = written(tables, layout, draft.setup.market.tickers)
+    found = written(tables, layout, draft.setup.market.tickers, frozenset(draft.dropped))
     text = report.markdown(draft)
     found[report_path(draft)] = (report.as_html(text) if layout.report == "html" else text).encode()
     if "code" not in draft.dropped:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from attrs import frozen
 
 from finassay_calibrate.market.known import DIRECTIONS
 from finassay_calibrate.market.synthetic import Array, SyntheticMarket
@@ -15,15 +16,36 @@ from finassay_reference.delivered.engine.market import Market
 from finassay_reference.delivered.engine.signals import Signals
 from finassay_reference.delivered.engine.simulate import Backtest
 from finassay_reference.delivered.engine.strategy import Strategy as Settings
+from finassay_reference.delivered.engine.timing import timing_states
+from finassay_reference.delivered.engine.validation import signal_statistics
 from finassay_reference.delivered.engine.weights import Weighting
+
+
+@frozen(eq=False)
+class Plants:
+    """What a fault changes in a run: nothing by default.
+
+    `peek` and `peek_timing` are sessions that the ranking, or the timing rule, reaches ahead; `leverage` multiplies the target weights;
+    `factors` replaces the company figures.
+    """
+
+    invert: bool = False
+    peek: int = 0
+    peek_timing: int = 0
+    leverage: float = 1.0
+    factors: dict[str, Array] | None = None
+
+
+NOTHING = Plants()
 
 
 class FullSignals(Signals):
     """Factors of prices and of fundamentals; a name whose delisting is announced is no candidate."""
 
-    def __init__(self, source: SyntheticMarket, market: Market, settings: Settings, factors: dict[str, Array] | None = None) -> None:
+    def __init__(self, source: SyntheticMarket, market: Market, settings: Settings, plants: Plants = NOTHING) -> None:
         self.market, self.strategy = market, settings
-        known = source.factors if factors is None else factors
+        known = source.factors if plants.factors is None else plants.factors
+        seen = ahead(market, plants.peek)
         rows, self.directions = [], []
         for name in settings.factors:
             if name in DIRECTIONS:
@@ -31,8 +53,9 @@ class FullSignals(Signals):
                 self.directions.append(DIRECTIONS[name])
             else:
                 function, direction = reference_signals.FACTORS[name]
-                rows.append(function(market, settings))
+                rows.append(function(seen, settings))
                 self.directions.append(direction)
+        self.directions = [-d if plants.invert else d for d in self.directions]
         self.values = np.where(source.candidates[None, :, :], np.stack(rows), np.nan)
         self._known = np.zeros(0)
         self._ics = np.zeros((0, len(settings.factors)))
@@ -41,12 +64,21 @@ class FullSignals(Signals):
         self._cache = {}
 
 
+def ahead(market: Market, sessions: int) -> Market:
+    """The market in which every session already shows what comes `sessions` later; the last ones stay as they are."""
+    if not sessions:
+        return market
+    at = np.minimum(np.arange(len(market.dates)) + sessions, len(market.dates) - 1)
+    close = pd.DataFrame(market.close).ffill().to_numpy()[at]
+    return Market(market.dates, market.tickers, np.where(np.isnan(market.close), np.nan, close), market.index[at])
+
+
 class FullWeighting(Weighting):
     """Market-capitalisation weights, and a cap on each sector whose excess stays in cash."""
 
-    def __init__(self, source: SyntheticMarket, market: Market, settings: Settings, signals: Signals) -> None:
+    def __init__(self, source: SyntheticMarket, market: Market, settings: Settings, signals: Signals, leverage: float = 1.0) -> None:
         super().__init__(market, settings, signals)
-        self.source = source
+        self.source, self.leverage = source, leverage
 
     def _weigh(self, session: int, picks: list[int]) -> Array:
         if self.strategy.weighting == "market_cap" and picks:
@@ -54,7 +86,8 @@ class FullWeighting(Weighting):
             weights: Array = caps / caps.sum()
         else:
             weights = super()._weigh(session, picks)
-        return self._capped(weights, picks) if self.strategy.risk == "sector_cap" else weights
+        weights = self._capped(weights, picks) if self.strategy.risk == "sector_cap" else weights
+        return weights * self.leverage
 
     def _capped(self, weights: Array, picks: list[int]) -> Array:
         sectors = np.array([self.source.sectors[i] for i in picks])
@@ -69,8 +102,11 @@ class FullWeighting(Weighting):
 class FullBacktest(Backtest):
     """The yield curve as a timing rule, and trading on announcements."""
 
-    def __init__(self, source: SyntheticMarket, market: Market, settings: Settings, signals: FullSignals, weighting: Weighting) -> None:
+    def __init__(self, source: SyntheticMarket, market: Market, settings: Settings, signals: FullSignals, weighting: Weighting, plants: Plants) -> None:
         super().__init__(market, settings, signals, weighting)
+        if plants.peek_timing:
+            self.states = timing_states(ahead(market, plants.peek_timing), settings)
+            self.invest = self.states["in_market"].to_numpy(dtype=bool)
         if settings.timing == "yield_curve":
             spread = (source.yields["y10"] - source.yields["y2"]).to_numpy()
             frame = pd.DataFrame({"in_market": spread >= 0, "yield_spread": spread, "spread_needed": 0.0}, index=market.dates)
@@ -84,11 +120,11 @@ class FullBacktest(Backtest):
             self.book.start = int(self.due[0])
 
 
-def run_backtest(source: SyntheticMarket, settings: Settings, factors: dict[str, Array] | None = None) -> FullBacktest:
-    """A finished run. `factors` replaces the company figures (for example by unannounced ones). Raises `ValueError` if nothing is traded."""
+def run_backtest(source: SyntheticMarket, settings: Settings, plants: Plants = NOTHING) -> FullBacktest:
+    """A finished run. Raises `ValueError` if nothing is traded."""
     market = Market(source.dates, source.tickers, source.close, source.index)
-    signals = FullSignals(source, market, settings, factors)
-    run = FullBacktest(source, market, settings, signals, FullWeighting(source, market, settings, signals))
+    signals = FullSignals(source, market, settings, plants)
+    run = FullBacktest(source, market, settings, signals, FullWeighting(source, market, settings, signals, plants.leverage), plants)
     run.run()
     if not run.book.trades:
         raise ValueError("nothing is traded")
@@ -117,6 +153,9 @@ def frames(run: FullBacktest, source: SyntheticMarket) -> dict[str, pd.DataFrame
         "signals": _signals(run, source),
         "benchmark": _benchmark(run, source),
     }
+    statistics = signal_statistics(run)
+    if len(statistics):
+        found["signal_statistics"] = statistics
     states = _states(run)
     return found | ({"states": states} if states is not None else {})
 

@@ -14,8 +14,8 @@ def figures(equity: pd.Series, trades: pd.DataFrame, cash: pd.Series | None = No
     curve = equity.to_numpy(dtype=float)
     curve = curve if start is None else np.concatenate([[start], curve])
     returns = curve[1:] / curve[:-1] - 1
-    spread = returns.std(ddof=1)
-    downside = np.sqrt((np.minimum(returns, 0) ** 2).mean())
+    spread = returns.std(ddof=1) or np.nan
+    downside = np.sqrt((np.minimum(returns, 0) ** 2).mean()) or np.nan
     traded = trades.groupby("fill_date")["value"].sum()
     years = len(returns) / YEAR
     found = {

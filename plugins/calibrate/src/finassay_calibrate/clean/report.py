@@ -30,7 +30,7 @@ def span(draft: Draft) -> str:
 
 def printed(draft: Draft, name: str) -> str:
     form = next(f for n, _, f, _ in FIGURES if n == name)
-    return form.format(draft.figures[name])
+    return form.format(draft.figures[name]) if name in draft.figures else "not reported"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -45,6 +45,8 @@ def metrics_frame(draft: Draft) -> pd.DataFrame:
 
 
 def headline(draft: Draft) -> str:
+    if "sharpe" not in draft.figures:
+        return f"From {span(draft)} the strategy returned {printed(draft, 'total_return')} in total, net of fees"
     return (
         f"From {span(draft)} the strategy returned {printed(draft, 'total_return')} in total, {printed(draft, 'annual_return')} a year net of"
         f" fees, with a Sharpe ratio of {printed(draft, 'sharpe')}, a maximum drawdown of {printed(draft, 'max_drawdown')} and"
@@ -62,6 +64,7 @@ def sections(draft: Draft) -> dict[str, str]:
         "Method": _method(draft),
         "Trades": _trades(draft),
         "Benchmark comparison": _comparison(draft),
+        "Do the signals predict": _statistics(draft),
         "Sensitivity": "One setting is moved at a time, everything else stays.\n\n" + _numbers(draft.tables["sensitivity"]),
         "Validation by period": "No rule or number was fitted to results; the same rules are shown for both halves.\n\n"
         + _numbers(draft.tables["sub_periods"]),
@@ -131,6 +134,18 @@ def _comparison(draft: Draft) -> str:
     return (
         f"All over {span(draft)}. The equal-weight benchmark holds all names in equal parts, refreshed at each month's last close, without"
         " costs; it has the same names as the strategy, so it is the fair comparison.\n\n" + _numbers(draft.tables["benchmark_comparison"])
+    )
+
+
+def _statistics(draft: Draft) -> str:
+    frame = draft.tables.get("signal_statistics")
+    if frame is None:
+        return "Too few decisions for a statistic of the signal."
+    whole = frame.iloc[0]
+    return (
+        "Rank IC is the rank correlation of a decision's ranking with the return from its close to the next decision's close.\n\n"
+        + _numbers(frame[["period", "from", "to", "decisions", "mean_rank_ic", "ic_t_value", "hit_rate"]])
+        + f"\n\nThe mean rank IC is {whole['mean_rank_ic']:.4f} with a t value of {whole['ic_t_value']:.2f} over {whole['decisions']} decisions."
     )
 
 

@@ -33,7 +33,7 @@ def _unadjusted(tables: Frames, factor: pd.DataFrame) -> Frames:
 
     def at(dates: pd.Series, tickers: pd.Series) -> np.ndarray[Any, Any]:
         rows, columns = by_date.index.get_indexer(pd.DatetimeIndex(dates)), by_date.columns.get_indexer(pd.Index(tickers))
-        return np.asarray(by_date.to_numpy()[rows, columns])
+        return np.where((rows >= 0) & (columns >= 0), by_date.to_numpy()[rows, columns], 1.0)
 
     prices = done["prices"].copy()
     ratio = at(prices["date"], prices["ticker"])
@@ -49,7 +49,8 @@ def _unadjusted(tables: Frames, factor: pd.DataFrame) -> Frames:
     if "positions" in done:
         positions = done["positions"].copy()
         for name in [c for c in positions.columns if c not in ("date", "cash")]:
-            positions[name] = positions[name].to_numpy() / by_date[name].reindex(positions["date"]).to_numpy()
+            if name in by_date:
+                positions[name] = positions[name].to_numpy() / by_date[name].reindex(positions["date"]).to_numpy()
         done["positions"] = positions
     return done
 
@@ -145,7 +146,7 @@ def _positions(tables: Frames, layout: Layout) -> Frames:
     held = held[held["shares"] > 0].sort_values(["date", "ticker"], ignore_index=True)
     if closes is None:
         closes = _closes_of(tables)
-    held = held.merge(closes[["date", "ticker", "close"]], on=["date", "ticker"], how="left")
+    held = held.merge(closes[["date", "ticker", "close"]].drop_duplicates(["date", "ticker"]), on=["date", "ticker"], how="left")
     held["market_value"] = held["shares"] * held["close"]
     if layout.positions == "long-shares":
         done["positions"] = held[["date", "ticker", "shares", "close", "market_value"]]

@@ -20,10 +20,14 @@ SUFFIX = {
 }
 
 
-def written(tables: Frames, layout: Layout, tickers: tuple[str, ...]) -> dict[str, bytes]:
-    """Every table as a file of the layout; a workbook holds all but the prices, which stay delimited text."""
+STAND_FOR = {"round_trips": "trades", "daily_weights": "positions"}
+
+
+def written(tables: Frames, layout: Layout, tickers: tuple[str, ...], dropped: frozenset[str] = frozenset()) -> dict[str, bytes]:
+    """Every table but those dropped as a file of the layout; a workbook holds all but the prices, which stay delimited text."""
     names = frozenset(tickers)
-    ready = {name: dressed(name, frame, layout, names) for name, frame in shaped(tables, layout).items()}
+    kept = {n: f for n, f in shaped(tables, layout).items() if STAND_FOR.get(n, n.split("/")[0]) not in dropped}
+    ready = {name: dressed(name, frame, layout, names) for name, frame in kept.items()}
     if layout.files == "workbook":
         big = {name: frame for name, frame in ready.items() if name.startswith("prices")}
         rest = {name: frame for name, frame in ready.items() if name not in big}

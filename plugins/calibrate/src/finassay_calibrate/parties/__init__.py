@@ -1,0 +1,1 @@
+"""Judges and simulators under attack, through their protocols."""
