@@ -1,5 +1,6 @@
 """2.7 strategy ambiguity, 2.8a signal rationale, 2.9 parameter justification."""
 
+import re
 from collections.abc import Mapping
 
 from finassay.api.verdict import Json
@@ -101,6 +102,9 @@ MECHANISM = (
     r"|disposition effect|leverage constraints?|forced sell\w*|liquidity provi\w+|mispric\w+|lottery|limits to arbitrage|news travels)"
     r"|\b(?:because|due to|driven by|since)\b.{0,80}\b(?:investors?|traders?|holders?|funds?|buyers?|sellers?|news|attention|analysts?)\b"
     r"|\b(?:investors?|traders?|holders?|funds?)\b.{0,80}\b(?:because|so that|which (?:lets|makes|keeps))\b"
+    r"|\b(?:investors?|traders?|sellers?|buyers?|holders?|funds?|managers?|analysts?|markets?)\b.{0,60}\b(?:over-?pay\w*|over-?price\w*"
+    r"|under-?price\w*|anchor\w*|chase\w*|ignor\w+|neglect\w*|demand\w*|take in|digest\w*|push\w*|sell too|(?:is|are|be|react\w*) (?:too )?slow\w*)"
+    r"|\bslow (?:reaction|response) to\b|\bpressure (?:of|from) (?:sellers|buyers)\b"
 )
 SIGNAL_WORDS = (
     r"momentum|winner|reversal|los[eti]|volatil|calm|beta|value|cheap|quality|profitab|growth|size|small|earnings|surprise"
@@ -121,13 +125,15 @@ SLOGAN = (
 
 def rationale(reading: Reading, facts: Mapping[str, Json]) -> Grade:
     """Sentences that give a reason why a signal should pay, when it should fail, and what supports that."""
-    mechanism = [line for line in reading.everything.find(MECHANISM, words=8) if Text((line,)).find(SIGNAL_WORDS)]
+    named = facts.get("signals")
+    names = [str(name) for name in named] if isinstance(named, list) else []
+    about = "|".join((SIGNAL_WORDS, *(re.escape(name) for name in names if len(name) > 2)))
+    mechanism = [line for line in reading.everything.find(MECHANISM, words=8) if Text((line,)).find(about)]
     if not mechanism:
         slogan = reading.everything.find(SLOGAN)
         return grade(1, "a slogan instead of a mechanism", slogan) if slogan else grade(0, "no reason is given why a signal should pay")
-    signals = facts.get("signals") or []
-    wanted = max(1, min(3, len([s for s in signals if not _is_total(str(s))])))
-    fails = [line for line in reading.everything.find(FAILS, words=6) if Text((line,)).find(SIGNAL_WORDS)]
+    wanted = max(1, min(3, len([name for name in names if not _is_total(name)])))
+    fails = [line for line in reading.everything.find(FAILS, words=6) if Text((line,)).find(about)]
     if len(mechanism) < wanted or not fails:
         return grade(
             2,
