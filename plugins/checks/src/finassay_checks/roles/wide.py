@@ -219,7 +219,10 @@ def grouped(shape: Shape, context: Context) -> Found:
 
 
 def _share_of_tickers(frame: pd.DataFrame, columns: Iterable[str]) -> float:
-    cells = [str(v) for name in columns for v in frame[name].dropna().head(20)]
+    texts = [name for name in columns if not pd.api.types.is_numeric_dtype(frame.dtypes[name])]
+    if len(texts) < 0.5 * len(list(columns)):
+        return 0.0
+    cells = [str(v) for name in texts for v in frame[name].dropna().head(20)]
     return sum(names.looks_like_ticker(cell) for cell in cells) / len(cells) if cells else 0.0
 
 
