@@ -69,11 +69,15 @@ def _of_book(package: Package, delivered: Delivered, book: Books) -> Basis:
     first = curve.index[0] if curve is not None and len(curve) else book.first_price
     same = []
     whole = equity
-    if first is not None and first < equity.index[0]:
-        days = curve.index[curve.index < equity.index[0]] if curve is not None and len(curve) else book.price_dates
-        days = pd.DatetimeIndex(days)[pd.DatetimeIndex(days) < equity.index[0]]
+    if first is not None and first <= equity.index[0]:
+        days = pd.DatetimeIndex(curve.index if curve is not None and len(curve) else book.price_dates)
+        days = days[days < equity.index[0]]
+        start = days[0] if len(days) else equity.index[0]
+        # The first session's own return is counted from the starting capital, unless the curve begins with a row of its own for it.
+        if start in book.price_dates:
+            days = days.insert(0, start - pd.offsets.BDay(1))
         whole = pd.concat([pd.Series(float(equity.iloc[0]), index=days), equity])
-        same.append(equity)
+        same += [whole.iloc[1:], equity]
     role: Role = {"fills": "trades", "round trips": "round_trips", "positions": "positions"}[book.source]  # type: ignore[assignment]
     return Basis(book.source, Curve.of(whole), where_of(delivered, role), tuple(Curve.of(c) for c in same), {}, book.notes)
 
@@ -99,6 +103,9 @@ def equity_basis(package: Package) -> Basis | None:
     if not returns and capital is not None and capital > 0 and 1e-9 < abs(first / capital - 1.0) < 0.3:
         start = pd.Series([capital], index=pd.DatetimeIndex([curve.index[0] - step(pd.DatetimeIndex(curve.index))]))
         same, curve = (Curve.of(curve),), pd.concat([start, curve])
+    if not returns and not same:
+        before = pd.Series([float(curve.iloc[0])], index=pd.DatetimeIndex([curve.index[0] - step(pd.DatetimeIndex(curve.index))]))
+        same = (Curve.of(pd.concat([before, curve])),)
     return Basis("returns" if returns else "equity", Curve.of(curve), where_of(delivered, "equity"), same)
 
 

@@ -65,7 +65,11 @@ def _of_rebuilding(delivered: Delivered, made: Rebuilding, said: float | None) -
     capital = rebuilt.start_capital
     if curve is None and said is not None and said > 0:
         equity, capital = equity + (said - capital), said
-    if curve is not None and len(curve) and _distance(curve, equity) > 1e-6:
+    indexed = _of_index(delivered, made, book) if curve is not None and len(curve) > 10 and _distance(curve, equity) > 1e-6 else None
+    if indexed is not None:
+        equity, curve, capital, fills, named = indexed
+        explained += named
+    elif curve is not None and len(curve) and _distance(curve, equity) > 1e-6:
         for name, extra, priced in _explanations(delivered, made, book):
             tried = equity + extra
             if _distance(curve, tried) < min(CLOSE, 0.5 * _distance(curve, equity)):
@@ -114,6 +118,41 @@ def _explanations(delivered: Delivered, made: Rebuilding, book: Book) -> Iterato
     rate = _fitted(np.asarray(earned.loc[common], dtype=float), missing)
     if 0 < rate < 0.15:
         yield f"interest of {rate:.2%} a year on cash", rate * earned, fills
+
+
+def _of_index(delivered: Delivered, made: Rebuilding, book: Book) -> "tuple[pd.Series, pd.Series, float, pd.DataFrame, list[str]] | None":
+    """Where returns or an index are delivered, the starting capital C and a rate of unlogged fees f that make C · index = C + gains -
+    f · load on every date: (rebuilt value, delivered value, C, fills with fees, what was found). None where none do, or money is delivered."""
+    frame, fills = delivered.frame("equity"), made.fills
+    if frame is None or fills is None or made.rebuilt is None or made.delivered_equity is None or frame["equity"].notna().sum() >= 2:
+        return None
+    index = made.delivered_equity / float(made.delivered_equity.iloc[0])
+    gains = pd.Series(book.equity, index=book.dates) - made.rebuilt.start_capital
+    gains = pd.concat([pd.Series(0.0, index=index.index[index.index < gains.index[0]]), gains])
+    common = gains.index.intersection(pd.DatetimeIndex(index.index))
+    if len(common) < 10:
+        return None
+    value = (fills["shares"] * fills["price"]).abs()
+    loads: list[tuple[str, pd.Series]] = [("", value * 0.0)]
+    if not float(fills["fee"].abs().sum()):
+        loads += [("of the traded value", value), ("a share", fills["shares"].abs()), ("a fill", value * 0.0 + 1.0)]
+    wanted = np.asarray(gains.loc[common], dtype=float)
+    for name, load in loads:
+        total = load.groupby(fills["date"]).sum().reindex(gains.index).fillna(0.0).cumsum()
+        columns = [np.asarray(index.loc[common], dtype=float) - 1.0] + ([np.asarray(total.loc[common], dtype=float)] if name else [])
+        solved = np.linalg.lstsq(np.column_stack(columns), wanted, rcond=None)[0]
+        capital, rate = float(solved[0]), float(solved[1]) if name else 0.0
+        if not capital > 0 or rate < 0:
+            continue
+        own, given = capital + gains - rate * total, capital * index
+        if _distance(given, own) < CLOSE:
+            said = [
+                f"fees of {rate:.4%} {name}, which the log leaves out"
+                if name == "of the traded value"
+                else f"fees of {rate:,.4g} {name}, which the log leaves out"
+            ]
+            return own, given, capital, fills.assign(fee=fills["fee"] + rate * load), said if name else []
+    return None
 
 
 def _fitted(load: Floats, wanted: Floats) -> float:

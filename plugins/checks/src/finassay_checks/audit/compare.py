@@ -175,7 +175,14 @@ def _of_curve(figure: Reported, own: Basis, package: Package) -> AuditMetric:
             figure.metric,
             Path(coarse, own.curve.path.dates[: len(coarse)], own.curve.path.start, {"W": 52.0, "M": 12.0, "Y": 1.0}[periods]),
         )
+        years = {"W": 52.0, "M": 12.0, "Y": 1.0}[periods]
+        whole = Path(coarse[1:], own.curve.path.dates[: len(coarse) - 1], own.curve.path.start, years)
         rest = [a for c in curves for a in _alternatives(figure.metric, c)]
+        rest.insert(0, Alternative("first_part_period_left_out", _value(figure.metric, whole), "same"))
+        if len(coarse) < 6:
+            return AuditMetric(
+                figure.metric, figure.value, None, None, None, basis=own.source, note=f"{len(coarse)} periods only: not compared"
+            )
         return decide(
             figure, [Alternative("", value, "same"), *rest], tolerance(figure.metric, value), f"{own.source}, {words_of(figure.label)}"
         )
@@ -269,6 +276,18 @@ def decide(figure: Reported, readings_: Sequence[Alternative], limit: float | No
     """Our own reading first. Inside the tolerance a fingerprint is named too; outside it a convention accepts, a fault names the cause."""
     own = readings_[0].value
     if not np.isfinite(own):
+        other = next((a for a in readings_[1:] if _explains(a, figure.value, figure.precision, figure.metric) and a.kind != "fault"), None)
+        if other is not None:
+            return AuditMetric(
+                figure.metric,
+                figure.value,
+                other.value,
+                tolerance(figure.metric, other.value),
+                True,
+                named(other),
+                basis=source,
+                noted=True,
+            )
         return AuditMetric(figure.metric, figure.value, None, None, None, basis=source, note="no such figure exists for these data")
     wide = tolerance(figure.metric, own) if limit is None else limit
     blank = AuditMetric(figure.metric, figure.value, own, wide, False, basis=source)
@@ -284,7 +303,10 @@ def _decided(value: float, figure: Reported, own: float, wide: float, rest: Sequ
     precision = figure.precision * (value / figure.value if figure.value else 1.0)
     blank = evolve(blank, reported=value)
     order = {"same": 0, "convention": 1, "fault": 2}
-    near = sorted((a for a in rest if _explains(a, value, precision, figure.metric)), key=lambda a: (order[a.kind], abs(value - a.value)))
+    near = sorted(
+        (a for a in rest if _explains(a, value, precision, figure.metric)),
+        key=lambda a: (_coarse(a, value, precision), order[a.kind], abs(value - a.value)),
+    )
     if abs(value - own) <= max(wide, precision * 1.0001) + 1e-12:
         inside = evolve(blank, within_tolerance=True)
         if abs(value - own) <= _exact(own, precision, figure.metric) or (near and near[0].kind == "same"):
@@ -296,6 +318,11 @@ def _decided(value: float, figure: Reported, own: float, wide: float, rest: Sequ
     if near and near[0].kind == "convention":
         return evolve(blank, explained_by=named(near[0]), noted=True)
     return evolve(blank, accepted=False, fault=named(near[0]) if near else None)
+
+
+def _coarse(alternative: Alternative, value: float, precision: float) -> bool:
+    """A reading that fits to the printed digits goes before one that is merely near."""
+    return abs(value - alternative.value) > max(precision * 1.0001, 1e-3 * abs(value)) if alternative.kind != "same" else False
 
 
 def _fingerprint(inside: AuditMetric, value: float, own: float, precision: float, near: list[Alternative]) -> AuditMetric:

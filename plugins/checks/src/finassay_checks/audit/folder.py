@@ -145,7 +145,7 @@ def open_folder(root: Path, cutoff: date | None = None, market: str | None = Non
     stated = _stated(root, files)
     wanted = cutoff or _cutoff(stated)
     exchange, source = _exchange(market, stated, root, files)
-    timezone = stated.get("timezone") or timezone_of(exchange)
+    timezone = stated.get("timezone") or _zone(exchange)
     delivered, paths = [], {}
     for name, path in files:
         digest = _digest(path)
@@ -278,6 +278,11 @@ def of_suffix(tickers: "list[str]") -> str | None:
     return next(iter(codes)) if len(codes) == 1 and all("." in t for t in tickers) else None
 
 
+def _zone(exchange: str) -> str:
+    """Time zone of an exchange; a calendar is computed only for those that are not listed here."""
+    return next((zone for zone, code in _ZONES.items() if code == exchange), None) or timezone_of(exchange)
+
+
 def _is_zone(name: str) -> bool:
     from zoneinfo import ZoneInfo
 
@@ -292,7 +297,7 @@ def with_exchange(folder: Folder, exchange: str, source: str) -> Folder:
     """The same folder on another exchange's calendar; its time zone too, where none is stated."""
     from attrs import evolve
 
-    timezone = folder.stated.get("timezone") or timezone_of(exchange)
+    timezone = folder.stated.get("timezone") or _zone(exchange)
     task = _task(folder.cutoff or NO_CUTOFF, exchange, timezone)
     package = evolve(folder.package, task=task, facts={})
     return evolve(folder, package=package, exchange=exchange, exchange_from=source, timezone=timezone)

@@ -11,7 +11,7 @@ from finassay_checks.audit.basis import where_of
 from finassay_checks.audit.book import books
 from finassay_checks.audit.model import AuditFinding
 from finassay_checks.audit.timing import chosen
-from finassay_checks.audit.trips import trips
+from finassay_checks.audit.trips import exit_fees, trips
 from finassay_checks.delivered import read_delivery
 from finassay_checks.recompute.divergence import departure
 from finassay_checks.recompute.panel import Floats
@@ -107,7 +107,7 @@ def _profit_column(log: pd.DataFrame, where: str) -> Iterator[AuditFinding]:
         return
     gross = (rows["shares"] * (rows["exit_price"] - rows["entry_price"])).to_numpy(dtype=float)
     fee = rows["fee"].fillna(0.0).to_numpy(dtype=float)
-    leaving = rows["exit_fee"].where(rows["exit_fee"].notna(), rows["fee"] / 2).fillna(0.0).to_numpy(dtype=float)
+    leaving = exit_fees(rows)
     given = rows["pnl"].to_numpy(dtype=float)
     near = np.maximum(0.011, 1e-4 * np.abs(gross))
 

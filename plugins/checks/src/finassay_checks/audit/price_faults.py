@@ -206,7 +206,11 @@ def _stepped(
         declared = _splits_of(actions, str(tickers[start]), several)
         covered = np.isfinite(adjusted[rows]).all() and not np.allclose(adjusted[rows], close[rows], rtol=1e-6)
         found = steps_of(
-            pd.DatetimeIndex(frame["date"].to_numpy()[rows]), close[rows], declared, _calm(frame, rows, adjusted[rows] if covered else None)
+            pd.DatetimeIndex(frame["date"].to_numpy()[rows]),
+            close[rows],
+            declared,
+            _calm(frame, rows, adjusted[rows] if covered else None),
+            np.isfinite(frame["volume"].to_numpy(dtype=float)[rows]),
         )
         for step in found.found:
             findings += _step_finding(table, frame, rows, step, str(tickers[start]), covered)

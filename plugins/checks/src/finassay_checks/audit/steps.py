@@ -34,9 +34,15 @@ class Steps:
     factor: Floats
 
 
-def steps_of(dates: pd.DatetimeIndex, close: Floats, splits: "list[tuple[pd.Timestamp, float]]", calm: NDArray[np.bool_]) -> Steps:
+def steps_of(
+    dates: pd.DatetimeIndex,
+    close: Floats,
+    splits: "list[tuple[pd.Timestamp, float]]",
+    calm: NDArray[np.bool_],
+    measured: NDArray[np.bool_],
+) -> Steps:
     """Steps of one ticker's closes (in date order, positive). `splits` are the declared ones (date, new shares for one old); `calm` marks
-    rows whose volume or open does not show that the day's move was real."""
+    rows whose volume does not show that the day's move was real; `measured` those that have a volume at all."""
     level = np.log(close)
     found: list[Step] = []
     unit = _units(level, splits, found)
@@ -46,7 +52,7 @@ def steps_of(dates: pd.DatetimeIndex, close: Floats, splits: "list[tuple[pd.Time
         if abs(np.log(ratio)) > 0.2:
             factor = factor * _declared(dates, level + np.log(factor), date, ratio, found)
     rest = level + np.log(factor)
-    factor = factor * _undeclared(rest, calm, found)
+    factor = factor * _undeclared(rest, calm, measured, found)
     return Steps(tuple(sorted(found, key=lambda s: s.at)), unit * factor)
 
 
@@ -88,8 +94,9 @@ def _declared(dates: pd.DatetimeIndex, level: Floats, date: pd.Timestamp, ratio:
     return np.asarray(np.exp(-(new - state) * size))
 
 
-def _undeclared(level: Floats, calm: NDArray[np.bool_], found: list[Step]) -> Floats:
-    """Rows that step by a split's ratio and come back, and lasting steps on calm days."""
+def _undeclared(level: Floats, calm: NDArray[np.bool_], measured: NDArray[np.bool_], found: list[Step]) -> Floats:
+    """Rows that step by a split's ratio and come back, and lasting steps on calm days. A loss of a third without a volume beside it is
+    no split."""
     moves = np.diff(level)
     factor = np.ones(len(level))
     spread = 1.4826 * float(np.median(np.abs(moves - np.median(moves)))) if len(moves) else 0.0
@@ -104,7 +111,8 @@ def _undeclared(level: Floats, calm: NDArray[np.bool_], found: list[Step]) -> Fl
             factor[day + 1 : back + 1] *= ratio if moves[day] < 0 else 1 / ratio
             at += 2
             continue
-        if ratio is not None and calm[day + 1] and abs(abs(moves[day]) - np.log(ratio)) < max(0.03, 1.5 * spread):
+        sure = ratio is not None and (ratio >= 2 or bool(measured[day + 1]))
+        if ratio is not None and sure and calm[day + 1] and abs(abs(moves[day]) - np.log(ratio)) < min(max(0.02, spread), 0.035):
             found.append(Step("split", day + 1, ratio if moves[day] < 0 else 1 / ratio, bool(moves[day] < 0)))
             factor[: day + 1] *= np.exp(-np.log(ratio) if moves[day] < 0 else np.log(ratio))
         at += 1

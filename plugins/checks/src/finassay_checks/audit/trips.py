@@ -32,6 +32,8 @@ class Trips:
     rows_gross: Floats | None
     rows_exit_only: Floats | None
     """Gross less the exit's fee."""
+    rows_return: Floats | None
+    """Net profit over the entry's value."""
     by_row: bool
     """The log names no tickers, so that a row is a trade."""
     forced: int
@@ -50,7 +52,7 @@ def trips(package: Package) -> Trips | None:
         fills = book.fills if book is not None and book.fills is not None else made.fills
         found = round_trips(fills)
         forced, named, nets = _forced_of_fills(package, fills, found)
-        return Trips(found, fills, None, None, None, False, forced, named, nets, _capital(book))
+        return Trips(found, fills, None, None, None, None, False, forced, named, nets, _capital(book))
     if log is None or log.empty:
         return None
     return _of_log(package, log, book)
@@ -64,7 +66,7 @@ def _of_log(package: Package, log: pd.DataFrame, book: Books | None) -> Trips | 
     priced = log["shares"].notna() & log["entry_price"].notna()
     if priced.mean() < 0.95:
         return None
-    fills = merged(clean_fills(fills_of_round_trips(log[priced])))
+    fills = merged(clean_fills(fills_of_round_trips(log[priced])), int(priced.sum()))
     if fills.empty:
         return None
     found = round_trips(fills)
@@ -72,7 +74,7 @@ def _of_log(package: Package, log: pd.DataFrame, book: Books | None) -> Trips | 
     rows = log[closed]
     gross = (rows["shares"] * (rows["exit_price"] - rows["entry_price"])).to_numpy(dtype=float)
     fee = rows["fee"].fillna(0.0).to_numpy(dtype=float)
-    leaving = rows["exit_fee"].where(rows["exit_fee"].notna(), rows["fee"] / 2).fillna(0.0).to_numpy(dtype=float)
+    leaving = exit_fees(rows)
     texts = _texts(package, rows)
     tagged = texts.str.contains(_FORCED).to_numpy()
     forced = tagged if tagged.any() else _at_the_end(package, pd.DatetimeIndex(rows["exit_date"]))
@@ -83,6 +85,7 @@ def _of_log(package: Package, log: pd.DataFrame, book: Books | None) -> Trips | 
         gross - fee,
         gross,
         gross - leaving,
+        (gross - fee) / np.abs((rows["shares"] * rows["entry_price"]).to_numpy(dtype=float)),
         bool((log["ticker"].fillna("") == "").all()),
         int(forced.sum()),
         named,
@@ -91,16 +94,21 @@ def _of_log(package: Package, log: pd.DataFrame, book: Books | None) -> Trips | 
     )
 
 
-def merged(fills: pd.DataFrame) -> pd.DataFrame:
+def merged(fills: pd.DataFrame, rows: int) -> pd.DataFrame:
     """Fills of one time, ticker, price and side of one kind are one order: round trips repeat the entry that several exits share. The
-    index tells entries from exits: a log of round trips lists all entries first."""
-    half = pd.Series(np.arange(len(fills)), index=fills.index)
-    leaving = half.index.to_numpy() >= (fills.index.to_numpy().max() + 1) / 2 if len(fills) else np.empty(0, dtype=bool)
+    index of an exit is `rows` or more."""
+    leaving = fills.index.to_numpy() >= rows
     keys = [fills["date"], fills["ticker"], fills["price"], np.sign(fills["shares"]), leaving]
     order = fills.groupby(keys, sort=False).ngroup().to_numpy()
     grouped = fills.assign(_g=order).groupby("_g", sort=False)
     out = grouped.agg({"date": "first", "ticker": "first", "shares": "sum", "price": "first", "fee": "sum"})
     return out.reset_index(drop=True)
+
+
+def exit_fees(rows: pd.DataFrame) -> Floats:
+    """The exit's fee of each closed round trip: its own, else the part of the row's fee by traded value."""
+    part = rows["exit_price"] / (rows["entry_price"] + rows["exit_price"])
+    return rows["exit_fee"].where(rows["exit_fee"].notna(), rows["fee"] * part).fillna(0.0).to_numpy(dtype=float)
 
 
 def _texts(package: Package, rows: pd.DataFrame) -> "pd.Series[str]":
@@ -162,7 +170,8 @@ def candidates(metric: str, label: str, found: Trips) -> list[Alternative]:
         "gross_profit": lambda t, _: _sided(t, 1),
         "gross_loss": lambda t, _: _sided(t, -1),
     }.get(metric)
-    return [a for a in maker(found, label) if np.isfinite(a.value)] if maker is not None else []
+    made = list(maker(found, label)) if maker is not None else []
+    return [*made[:1], *(a for a in made[1:] if np.isfinite(a.value))]
 
 
 def _net(found: Trips) -> Floats:
@@ -246,6 +255,8 @@ def _factors(found: Trips) -> Iterator[Alternative]:
     yield Alternative("counted_per_closing_fill", _factor(found.trips.closing_net), "convention")
     if found.rows_net is not None:
         yield Alternative("counted_per_row_of_the_log", _factor(found.rows_net), "convention")
+    if found.rows_return is not None:
+        yield Alternative("of_trade_returns", _factor(found.rows_return), "convention")
     yield Alternative("gross_of_fees", _factor(_gross(found)), "fault")
     if found.rows_exit_only is not None:
         yield Alternative("entry_fee_left_out", _factor(found.rows_exit_only), "fault")

@@ -5,6 +5,7 @@ import pandas as pd
 from attrs import evolve, frozen
 
 from finassay.api.delivery import Package
+from finassay_checks.audit.basis import basis
 from finassay_checks.audit.book import books
 from finassay_checks.audit.weights import Weighted, weighted
 from finassay_checks.recompute.conventions import Alternative, Kind
@@ -33,7 +34,8 @@ def turnover(package: Package) -> Turnover | None:
         value = book.fills["shares"] * book.fills["price"]
         by_day = pd.DataFrame({"bought": value.clip(lower=0), "sold": -value.clip(upper=0)}).groupby(book.fills["date"]).sum()
         before = book.equity.shift(1).reindex(by_day.index).fillna(book.capital).to_numpy(dtype=float)
-        years = max((book.equity.index[-1] - book.equity.index[0]).days / 365.25, 1e-9)
+        own = package.fact(basis)
+        years = max(own.curve.path.years if own is not None else 0.0, 1e-9)
         return Turnover(by_day["bought"].to_numpy() / before, by_day["sold"].to_numpy() / before, years)
     found = package.fact(weighted)
     return of_weights(found) if found is not None else None

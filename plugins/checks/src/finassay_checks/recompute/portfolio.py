@@ -257,19 +257,26 @@ def rebuild_from_weights(
 def fills_of_round_trips(trips: pd.DataFrame) -> pd.DataFrame:
     """Entry and exit fills of a canonical `round_trips` frame, as a canonical `trades` frame without dates of decisions.
 
-    A row that is open, or has no exit, gives its entry alone. Each side has its own fee where it is delivered; else half of a row's fee
-    belongs to each, and an open row's all to the entry.
+    A row that is open, or has no exit, gives its entry alone. Each side has its own fee where it is delivered; else a row's fee is shared by
+    traded value, and an open row's is all the entry's. On one date, exits of earlier entries come first, then entries, then exits of the
+    same day. The index tells entries from exits: the row number for an entry, that plus the number of rows for an exit.
     """
     closed = ~trips["open"].fillna(False).astype(bool) & trips["exit_date"].notna() & trips["exit_price"].notna()
     fee = trips["fee"].fillna(0.0)
-    bought, sold = fee.where(~closed, fee / 2), fee / 2
+    part = (trips["entry_price"] / (trips["entry_price"] + trips["exit_price"])).fillna(0.5)
+    bought, sold = fee.where(~closed, fee * part), fee * (1.0 - part)
     if "entry_fee" in trips:
         parted = trips["entry_fee"].notna() & trips["exit_fee"].notna()
         bought, sold = bought.where(~parted, trips["entry_fee"]), sold.where(~parted, trips["exit_fee"])
     entry = _side(trips, "entry_date", trips["shares"], "entry_price", bought)
     leave = trips[closed]
     exit_ = _side(leave, "exit_date", -leave["shares"], "exit_price", sold[closed])
-    return pd.concat([entry, exit_], ignore_index=True)
+    rows = np.arange(len(trips))
+    entry.index, exit_.index = pd.Index(rows), pd.Index(rows[closed.to_numpy()] + len(trips))
+    fills = pd.concat([entry, exit_])
+    same_day = (leave["exit_date"] == leave["entry_date"]).to_numpy()
+    order = np.concatenate([np.ones(len(entry)), np.where(same_day, 2, 0)])
+    return fills.iloc[np.lexsort((order, fills["fill_date"].to_numpy()))]
 
 
 def _side(trips: pd.DataFrame, day: str, shares: "pd.Series", price: str, fee: "pd.Series") -> pd.DataFrame:
