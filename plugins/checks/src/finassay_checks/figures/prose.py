@@ -1,10 +1,12 @@
 """Headline figures in prose: which number a metric's name belongs to, clause by clause."""
 
+import math
 import re
 from collections.abc import Iterator
 
 from attrs import frozen
 
+from finassay_checks.figures.values import printed
 from finassay_checks.model import MetricName
 from finassay_checks.roles import names
 
@@ -35,6 +37,7 @@ _AFTER: tuple[tuple[MetricName, str], ...] = (
     ("beta", r"\bbeta"),
     ("alpha", r"\balpha"),
     ("fees", r"\b(?:total|all) (?:trading |transaction )?(?:fees|costs|commissions)(?: paid)?"),
+    ("fees", r"\b(?:costs|fees|commissions)(?: paid)?(?: on an? [$€£][\d,]+ \w+)?(?=[:=*_ ]{1,4}[$€£])"),
 )
 _BEFORE: tuple[tuple[MetricName, str], ...] = (
     ("sharpe", r"\s*sharpe\b"),
@@ -44,6 +47,10 @@ _BEFORE: tuple[tuple[MetricName, str], ...] = (
     ("trades", r"\s+(?:trades|fills|orders|executions|transactions)\b(?!\s+(?:a|per) )"),
     ("turnover", r"\s+(?:one-way |two-way |annual )*turnover"),
     ("win_rate", r"\s+(?:win|hit) rate"),
+    (
+        "win_rate",
+        r"\s+(?:of (?:them|the \w+|all \w+|\w+ (?:trades|trips|holdings|positions)) )?(?:made money|were (?:profitable|winners|winning))",
+    ),
     ("total_return", r"\s+(?:total|cumulative|in total)\b(?: return)?"),
 )
 _AFTER_RE = tuple((metric, re.compile(rf"(?:{pattern}){_LINK}({_NUM})", re.I)) for metric, pattern in _AFTER)
@@ -90,6 +97,13 @@ _SUMMARY = re.compile(
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*)$", re.M)
 
 
+_MONEY = r"(?:US)?[$€£]\s?\d[\d,]*(?:\.\d+)?\s?(?:(?:million|mn|m|k|bn)\b)?"
+_GREW = re.compile(
+    rf"({_MONEY})\s+(?:invested\s+)?(?:would have become|became|becomes?|grew (?:in)?to|grows? (?:in)?to|turn(?:ed|s) into|rose to)\s+(?:about |around )?({_MONEY})",
+    re.I,
+)
+
+
 @frozen
 class Said:
     """A number that a clause gives for a metric. `summary` marks text in a summary or results section."""
@@ -121,6 +135,12 @@ def _without_tables(text: str) -> str:
 
 def _clause_figures(clause: str, sentence: str, summary: bool) -> Iterator[Said]:
     taken: list[tuple[int, int]] = []
+    for match in _GREW.finditer(clause):
+        stake, worth = (printed(match[i].replace("million", "m").replace("US", "")) for i in (1, 2))
+        if stake is not None and worth is not None and stake.value > 0:
+            taken.append(match.span())
+            decimals = max(0, min(6, round(-math.log10(max(2 * worth.precision / stake.value, 1e-6)))))
+            yield Said("total_return", f"{worth.value / stake.value - 1:.{decimals}f}", sentence, summary)
     for patterns in (_FIRST_RE, _BEFORE_RE, _AFTER_RE):
         for metric, pattern in patterns:
             for match in pattern.finditer(clause):

@@ -44,6 +44,7 @@ def _by_row(table: Table, frame: pd.DataFrame) -> Iterator[Cell]:
         return
     column = max(numeric, key=lambda c: (_label_score(str(c)), -numeric.index(c)))
     notes = [c for c in frame.columns[1:] if _BASIS_COLUMN.search(str(c))]
+    grown = _growth([(str(label), value) for label, value in frame[[first, column]].head(MAX_ROWS).itertuples(index=False)])
     for label, value, *rest in frame[[first, column, *notes]].head(MAX_ROWS).itertuples(index=False):
         metric, number = metric_of(str(label)), printed(value)
         if metric is None or number is None:
@@ -52,6 +53,8 @@ def _by_row(table: Table, frame: pd.DataFrame) -> Iterator[Cell]:
         scaled = in_unit(metric, number, f"{label} {column} {words if re.search('percent|pct', words) else ''}")
         if scaled is not None:
             yield Cell(metric, scaled, f"{label} | {_shown(value)}" + (f" | {words}" if words else ""), f"{label} {column} {words}")
+    if grown is not None:
+        yield grown
 
 
 def _by_column(table: Table, frame: pd.DataFrame, known: dict[MetricName, float]) -> Iterator[Cell]:
@@ -71,6 +74,28 @@ def _by_column(table: Table, frame: pd.DataFrame, known: dict[MetricName, float]
         if scaled is not None:
             label = named[row]
             yield Cell(metric, scaled, f"{label} | {column} | {_shown(value)}".strip(" |"), f"{label} {column}")
+    grown = _growth([(str(c), head[c].iloc[row]) for c in head.columns])
+    if grown is not None:
+        yield grown
+
+
+_START = re.compile(r"^(?:start(?:ing)?|initial|opening|beginning)[ _](?:nav|value|equity|capital|wealth|balance)$", re.I)
+_END = re.compile(r"^(?:end(?:ing)?|final|closing|terminal)[ _](?:nav|value|equity|wealth|balance)$", re.I)
+
+
+def _growth(pairs: list[tuple[str, Any]]) -> Cell | None:
+    """The total return that a start and an end value imply, where a row or column of labelled values gives both."""
+    found: dict[str, tuple[str, Printed]] = {}
+    for label, value in pairs:
+        text, number = " ".join(label.replace("_", " ").split()), printed(value)
+        for name, pattern in (("start", _START), ("end", _END)):
+            if pattern.match(text) and number is not None and number.value > 0 and number.unit not in ("%", "bp", "bps"):
+                found.setdefault(name, (f"{label} {_shown(value)}", number))
+    if len(found) < 2:
+        return None
+    (first, start), (last, end) = found["start"], found["end"]
+    ratio = Printed(end.value / start.value - 1, end.precision / start.value + start.precision * end.value / start.value**2, "")
+    return Cell("total_return", ratio, f"{first} | {last}", f"{first} {last}")
 
 
 def _agreement(row: pd.DataFrame, columns: list[tuple[Any, MetricName]], known: dict[MetricName, float]) -> int:
