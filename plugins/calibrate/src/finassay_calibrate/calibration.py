@@ -67,6 +67,8 @@ def calibration(request: Request) -> Calibration:
 
 
 def _checks(request: Request, console: Console) -> ChecksResult:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # many small matrices: threads only get into each other's way
     processes = request.jobs or max(1, os.cpu_count() or 1)
     columns = (TextColumn("clean deliveries"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[told]}"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -79,8 +81,17 @@ def _checks(request: Request, console: Console) -> ChecksResult:
             counts["found"] += sum(f.found for f in result.faults)
             told = f"{counts['vetoed']} vetoed, {counts['found']} of {counts['planted']} faults found"
             progress.update(task, advance=1, told=told)
+            if not console.is_terminal:
+                _log(result, told)
 
         return measure(request.clean, request.per_fault, request.seed, processes, done, request.faults)
+
+
+def _log(result: JobResult, told: str) -> None:
+    """A line a delivery where there is no bar: what was vetoed, what was missed."""
+    clean = result.clean
+    missed = [f"{f.fault} ({f.before} to {f.level}; {','.join(f.others)})" for f in result.faults if not f.found]
+    click.echo(f"{clean.id}: {clean.error or ', '.join(clean.vetoed) or 'clean'}; missed: {', '.join(missed) or 'none'}; so far {told}")
 
 
 def show(found: Calibration, console: Console) -> None:

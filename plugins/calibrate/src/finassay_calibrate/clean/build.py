@@ -130,10 +130,10 @@ def _sources(tables: dict[str, pd.DataFrame], market: SyntheticMarket) -> pd.Dat
 
 
 def _sensitivity(setup: Setup, draft: Draft, build: Builder) -> dict[str, pd.DataFrame]:
-    """Two settings of the agent's own moved on their own; the first row is the strategy as delivered."""
+    """The number of names moved by one; the first row is the strategy as delivered."""
     rows = [{"parameter": "as delivered", "value": ""} | _row(draft.tables)]
     slots = setup.settings.slots
-    for other in (slots - 1, slots + 1):
+    for other in (slots + 1,):
         try:
             tables = build(setup.market, _moved(setup.settings, other))
         except ValueError:

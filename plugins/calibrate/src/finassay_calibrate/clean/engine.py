@@ -14,7 +14,7 @@ from finassay_calibrate.market.synthetic import Array, SyntheticMarket
 from finassay_reference.delivered.engine import signals as reference_signals
 from finassay_reference.delivered.engine.market import Market
 from finassay_reference.delivered.engine.signals import Signals
-from finassay_reference.delivered.engine.simulate import Backtest
+from finassay_reference.delivered.engine.simulate import Backtest, Leg, Order
 from finassay_reference.delivered.engine.strategy import Strategy as Settings
 from finassay_reference.delivered.engine.timing import timing_states
 from finassay_reference.delivered.engine.validation import signal_statistics
@@ -112,12 +112,44 @@ class FullBacktest(Backtest):
             frame = pd.DataFrame({"in_market": spread >= 0, "yield_spread": spread, "spread_needed": 0.0}, index=market.dates)
             frame.index.name = "date"
             self.states, self.invest = frame, frame["in_market"].to_numpy(dtype=bool)
+        self.events = source.announcements if settings.schedule == "on_event" else None
         if settings.schedule == "on_event":
             due = np.flatnonzero(source.announcements.any(axis=1))
             self.due = due[(due >= settings.first_session) & (due + settings.fill_lag <= self.last)]
             self.is_due = np.zeros(len(market.dates), dtype=bool)
             self.is_due[self.due] = True
             self.book.start = int(self.due[0])
+
+    def rebalance(self, session: int, worth: float, stopped: dict[int, Leg], reason: str) -> Order | None:
+        """On events a name is bought only after its own announcement; the others of the list are left as they are."""
+        order = super().rebalance(session, worth, stopped, reason)
+        if order is None or self.events is None:
+            return order
+        now = self.close[session] * self.shares / worth
+        capped = self.strategy.risk == "sector_cap"
+        kept = {
+            i: leg
+            for i, leg in order.legs.items()
+            if order.targets[i] == 0 or (self.events[session, i] and self.shares[i] == 0) or (capped and now[i] > order.targets[i])
+        }
+        return Order(session, order.targets, kept, whole=False) if kept else None
+
+    def enter(self, session: int, worth: float, due: bool) -> Order | None:
+        """A first purchase, or one after a timing exit, waits for an announcement of a name on the list."""
+        if self.events is None:
+            return super().enter(session, worth, due)
+        order = super().enter(session, worth, due) if due else None
+        self.inside = order is not None
+        return order
+
+    def next_decision(self, begin: int) -> int | None:
+        """While nothing is held, only announcements are looked at."""
+        if self.events is None or self.inside:
+            return super().next_decision(begin)
+        ahead = self.due[self.due >= begin]
+        until = int(ahead[0]) if len(ahead) else self.last
+        self.remember(begin, until)
+        return until if len(ahead) else None
 
 
 def run_backtest(source: SyntheticMarket, settings: Settings, plants: Plants = NOTHING) -> FullBacktest:

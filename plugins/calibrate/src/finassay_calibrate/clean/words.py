@@ -58,7 +58,7 @@ def _rule(item: Item, settings: Settings) -> str:
     if item.id == "execution.schedule:drift_band":
         detail = f"a band of {settings.band * 100:g} percentage points, checked at every close"
     elif item.id == "execution.schedule:on_event":
-        detail = "decided at the close of the day on which a company of the universe announces, filled at the next close"
+        detail = "a name of the list is bought at the close after the day of its own announcement; names that left the list are sold on the same occasions"
     elif item.id == "portfolio.weighting:mean_variance":
         detail = f"maximise w'm - {settings.risk_aversion:g} w'Cw over {settings.cov_window} sessions, long only, no name above {settings.max_weight:.0%}"
     elif item.id == "portfolio.weighting:inverse_vol":

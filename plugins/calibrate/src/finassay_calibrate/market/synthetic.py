@@ -78,8 +78,8 @@ class SyntheticMarket:
 
 
 @lru_cache(maxsize=16)
-def synthetic_market(seed: int, sessions: int = 900, names: int = 20, tickers: tuple[str, ...] = ()) -> SyntheticMarket:
-    """The market of a seed. `tickers` fixes the names; else `names` of the list are drawn. Two of twenty names are delisted on the way."""
+def synthetic_market(seed: int, sessions: int = 760, names: int = 16, tickers: tuple[str, ...] = ()) -> SyntheticMarket:
+    """The market of a seed. `tickers` fixes the names; else `names` of the list are drawn. Two of sixteen names are delisted on the way."""
     rng = np.random.default_rng([seed, 20_260])
     dates = _dates(rng, sessions)
     chosen = tickers or tuple(sorted(rng.choice(TICKERS, names, replace=False)))

@@ -48,7 +48,8 @@ class CleanResult:
 
 @frozen
 class FaultResult:
-    """A planted fault. `found` is the expected dimension's doing, `others` are vetoes of other dimensions that the clean one passed."""
+    """A planted fault. `found` is the expected dimension's doing, `others`, looked at only if it does nothing, are vetoes of other
+    dimensions that the clean one passed."""
 
     fault: str
     delivery: str
@@ -113,14 +114,19 @@ def _planted(name: str, draft: Draft, before: dict[str, Grade], seed: int) -> Fa
         spoiled = plant(name, draft, seed)
         if spoiled is None:
             return None
-        after = graded(spoiled, frozenset({*VETOES, one.dimension}))
+        now = graded(spoiled, frozenset({one.dimension}))[one.dimension]
+        lower = now.level is not None and (base.level is None or now.level < base.level)
+        found = now.failed(one.dimension) if one.shows == "veto" else lower
+        others = () if found else _others(spoiled, one.dimension, before)
     except Exception as error:  # as above
         return FaultResult(name, draft.setup.id, False, (), error=_told(error))
-    now = after[one.dimension]
-    lower = now.level is not None and (base.level is None or now.level < base.level)
-    found = now.failed(one.dimension) if one.shows == "veto" else lower
-    others = tuple(d for d in VETOES if d != one.dimension and after[d].failed(d) and not before[d].failed(d))
     return FaultResult(name, draft.setup.id, found, others, now.level, base.level, now.reason[:300])
+
+
+def _others(spoiled: Draft, own: str, before: dict[str, Grade]) -> tuple[str, ...]:
+    """Vetoes of other dimensions that fail now and did not fail before."""
+    wanted = frozenset(d for d in VETOES if d != own and not before[d].failed(d))
+    return tuple(d for d, grade in graded(spoiled, wanted).items() if grade.failed(d))
 
 
 def _told(error: Exception) -> str:
