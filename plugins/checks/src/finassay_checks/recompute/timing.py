@@ -43,8 +43,10 @@ def timing(package: Package) -> Timing:
         found.level, found.reason = 2, "No trade log: the weights' dates allow no earlier fill than their effect."
     else:
         _by_code(delivered, found)
+        _by_probes(package, found)
         return found
     _faults_of_all(package, found)
+    _by_probes(package, found)
     return found
 
 
@@ -169,6 +171,32 @@ def _lower(found: Timing, level: int, reason: str) -> None:
         found.level, found.reason = level, reason
     elif level == found.level == 1:
         found.reason += f" {reason}"
+
+
+def _by_probes(package: Package, found: Timing) -> None:
+    """What delivered code does on perturbed and shuffled data. It can only lower the level: passing earns nothing."""
+    from finassay_checks.reruns.probes import probes  # runs code only where the package has a runner
+
+    if package.runner is None:
+        return
+    probed = package.fact(probes)
+    found.facts["future_perturbation"] = probed.moved_status
+    found.notes.append((f"future perturbation (can only lower the level): {probed.moved_status}", probed.script))
+    if probed.moved:
+        named = [f"{m.day} {m.ticker}: {m.delivered} as delivered, {m.perturbed} once later data are others" for m in probed.moved]
+        expected = f"positions up to {probed.after} that do not depend on data after that day"
+        found.rows.append(("positions move with data from after them", probed.script, named, f"{len(named)} moved", expected))
+        _lower(
+            found, 1, f"Run again on data that are others after {probed.after}, the delivered code gives other positions before that day."
+        )
+    if probed.no_edge is not None:
+        edge = probed.no_edge
+        text = f"Sharpe ratio {edge.sharpe:.2f} over {edge.days:,} days of shuffled returns without a mean (t {edge.t:.1f}), {edge.delivered:.2f} as delivered"
+        found.facts["no_edge"] = {"sharpe": edge.sharpe, "t": edge.t, "days": edge.days, "delivered": edge.delivered}
+        found.notes.append((f"no edge (can only lower the level): {text}", probed.script))
+        if edge.leak:
+            found.rows.append(("earns on returns that nothing foretells", probed.script, [], text, "a Sharpe ratio near 0"))
+            _lower(found, 1, "On shuffled returns the delivered code still earns: it sees what it should not.")
 
 
 _LEVELS = re.compile(r"earnings[_ ]yield|book[_ ]to[_ ]market|market[_ ]?cap|price[_ ](?:floor|level)|e/?p\b|eps/price", re.IGNORECASE)
