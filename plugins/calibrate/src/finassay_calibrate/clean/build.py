@@ -12,6 +12,7 @@ from finassay_calibrate.clean import words
 from finassay_calibrate.clean.draft import Draft, Setup
 from finassay_calibrate.clean.engine import NOTHING, Plants, frames, run_backtest
 from finassay_calibrate.clean.figures import figures, short
+from finassay_calibrate.clean.layouts.forms import last_prices, round_trips
 from finassay_calibrate.clean.layouts.spec import Layout, draw_layout
 from finassay_calibrate.clean.strategies import GRAMMAR, settings_of
 from finassay_calibrate.market.synthetic import LABEL, SyntheticMarket, synthetic_market
@@ -77,6 +78,9 @@ def refresh(draft: Draft) -> None:
     equity = draft.tables["equity"]
     curve = equity.set_index("date")["equity"]
     draft.figures = figures(curve, draft.tables["trades"], equity["cash"])
+    if draft.setup.layout.trades == "round-trips":
+        trips = round_trips(draft.tables["trades"], last_prices(draft.tables))
+        draft.figures["trades"] = float((trips["status"] == "closed").sum())
     bench = draft.tables["benchmark"].set_index("date")
     rows = [{"portfolio": "strategy net"} | short(curve)]
     rows += [

@@ -121,11 +121,19 @@ class FullBacktest(Backtest):
             self.book.start = int(self.due[0])
 
     def rebalance(self, session: int, worth: float, stopped: dict[int, Leg], reason: str) -> Order | None:
-        """On events a name is bought only after its own announcement; the others of the list are left as they are."""
+        """On events a name is bought only after its own announcement; the others of the list are left as they are.
+
+        Under a band and a volatility target only names outside the band are traded, however far the whole exposure is off.
+        """
         order = super().rebalance(session, worth, stopped, reason)
-        if order is None or self.events is None:
-            return order
+        if order is None:
+            return None
         now = self.close[session] * self.shares / worth
+        if self.events is None:
+            if self.strategy.schedule != "drift_band" or not order.whole or not (self.shares > 0).any():
+                return order
+            off = {i: leg for i, leg in order.legs.items() if i in stopped or abs(now[i] - order.targets[i]) > self.strategy.band}
+            return Order(session, order.targets, off, whole=False) if off else None
         capped = self.strategy.risk == "sector_cap"
         kept = {
             i: leg

@@ -38,9 +38,14 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(str(cell).replace("|", "/") for cell in line) + " |" for line in lines)
 
 
+def basis_of(draft: Draft, name: str, basis: str) -> str:
+    """The basis of a figure; trades are counted in the unit of the delivered log."""
+    return "closed round trips, first in first out" if name == "trades" and draft.setup.layout.trades == "round-trips" else basis
+
+
 def metrics_frame(draft: Draft) -> pd.DataFrame:
     """The metrics table: name, value, basis."""
-    rows = [(name, draft.figures[name], f"{basis}, {span(draft)}") for name, _, _, basis in FIGURES if name in draft.figures]
+    rows = [(name, draft.figures[name], f"{basis_of(draft, name, basis)}, {span(draft)}") for name, _, _, basis in FIGURES if name in draft.figures]
     return pd.DataFrame(rows, columns=["metric", "value", "basis"])
 
 
@@ -50,7 +55,7 @@ def headline(draft: Draft) -> str:
     return (
         f"From {span(draft)} the strategy returned {printed(draft, 'total_return')} in total, {printed(draft, 'annual_return')} a year net of"
         f" fees, with a Sharpe ratio of {printed(draft, 'sharpe')}, a maximum drawdown of {printed(draft, 'max_drawdown')} and"
-        f" {printed(draft, 'trades')} trades (fills)"
+        f" {printed(draft, 'trades')} trades ({basis_of(draft, 'trades', 'fills')})"
     )
 
 
@@ -103,7 +108,7 @@ def _summary(draft: Draft) -> str:
 
 def _figures(draft: Draft) -> str:
     rows = [
-        (label, form.format(draft.figures[name]), f"{basis}, {span(draft)}")
+        (label, form.format(draft.figures[name]), f"{basis_of(draft, name, basis)}, {span(draft)}")
         for name, label, form, basis in FIGURES
         if name in draft.figures
     ]

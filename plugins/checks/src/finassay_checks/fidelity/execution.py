@@ -8,7 +8,7 @@ import pandas as pd
 from finassay.api.strategy import Stance
 from finassay_checks.fidelity.ledger import Ledger
 from finassay_checks.fidelity.shown import ENOUGH, HALF, Shown, cannot_tell
-from finassay_checks.recompute.calendar import FREQUENCIES, Frequency, period_numbers, schedule_share
+from finassay_checks.recompute.calendar import FREQUENCIES, Frequency, flat_spells, period_numbers, schedule_share
 
 _BAND = re.compile(
     r"(?:drift|band|off target|away from (?:its )?target|deviat\w*)\D{0,40}?(\d+(?:\.\d+)?)\s*(%|percentage points?|points?|pp)"
@@ -42,12 +42,13 @@ def schedule_test(ledger: Ledger, period: str) -> Shown:
     if fills is not None and len(fills):
         by_fill = fills.groupby("fill_date").size().sort_index()
         choices.append((pd.DatetimeIndex(by_fill.index), by_fill.to_numpy()))
-    share = max(schedule_share(dates, counts, period) for dates, counts in choices)
+    spells = flat_spells(ledger.fills) if ledger.fills is not None else ()
+    share = max(schedule_share(dates, counts, period, spells) for dates, counts in choices)
     note = f"rebalance fills that lie alone in their {period.removesuffix('ly')} period"
     if share >= ENOUGH:
         return Shown(Stance.SUPPORTS, share, int(found[1].sum()), note)
     for other in FREQUENCIES:
-        if other != period and max(schedule_share(dates, counts, other) for dates, counts in choices) >= ENOUGH:
+        if other != period and max(schedule_share(dates, counts, other, spells) for dates, counts in choices) >= ENOUGH:
             return Shown(Stance.CONTRADICTS, share, int(found[1].sum()), f"the fills are {other}")
     return Shown(Stance.CANNOT_TELL, share, int(found[1].sum()), note)
 
@@ -79,7 +80,11 @@ def drift_band_test(ledger: Ledger) -> Shown:
     """Rebalance fills happen beyond the band, and a holding farther off its last target is followed by a fill."""
     kept = calendar_kept(ledger)
     if kept is not None:
-        return Shown(Stance.CONTRADICTS, None, 0, f"the fills keep a {kept} calendar on period edges")
+        resized = _resized(ledger)
+        note = f"the fills keep a {kept} calendar on period edges"
+        if resized is None or resized > HALF:
+            return Shown(Stance.CONTRADICTS, resized, 0, note)
+        return Shown(Stance.CANNOT_TELL, resized, 0, f"{note}, but leave most holdings alone, as a band does")
     width = band(ledger)
     if width is None or ledger.weights is None or ledger.fills is None:
         return cannot_tell("a drift band needs the band in words, trades and prices")
@@ -107,9 +112,27 @@ def drift_band_test(ledger: Ledger) -> Shown:
         f"{int(reasoned.sum())} of {int(acted.sum())} rebalances follow a weight beyond the band of {width:.1%},"
         f" {int(silent.sum())} sessions beyond it without one"
     )
-    if share >= ENOUGH:
-        return Shown(Stance.SUPPORTS, share, count, note)
+    if share >= ENOUGH or (count >= 5 and count - int(reasoned.sum()) <= 1):
+        return Shown(Stance.SUPPORTS, max(share, ENOUGH), count, note)
     return Shown(Stance.CONTRADICTS if share < HALF and ledger.targets is not None else Stance.CANNOT_TELL, share, count, note)
+
+
+def _resized(ledger: Ledger) -> float | None:
+    """Share of the holdings kept over a rebalance that were traded at it: a calendar brings nearly all to their targets, a band only those
+    that are off. None where holdings or enough of such cases lack."""
+    fills, weights = ledger.rebalance_fills, ledger.weights
+    if fills is None or weights is None:
+        return None
+    row = np.unique(weights.index.get_indexer(pd.DatetimeIndex(fills["fill_date"])))
+    row = row[row > 0]
+    values = weights.to_numpy()
+    kept = (values[row] > 1e-6) & (values[row - 1] > 1e-6)
+    at = weights.index.get_indexer(pd.DatetimeIndex(fills["fill_date"]))
+    column = weights.columns.get_indexer(pd.Index(fills["ticker"]))
+    traded = np.zeros(values.shape, dtype=bool)
+    known = (at >= 0) & (column >= 0)
+    traded[at[known], column[known]] = True
+    return float(traded[row][kept].mean()) if kept.sum() >= 10 else None
 
 
 def on_event_test(ledger: Ledger) -> Shown:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from finassay.api.strategy import Stance
+from finassay_checks.fidelity.execution import risk_fills
 from finassay_checks.fidelity.ledger import Ledger, stated_windows
 from finassay_checks.fidelity.shown import ENOUGH, HALF, Shown, cannot_tell, longest_run
 
@@ -269,19 +270,41 @@ def vol_target_moved(ledger: Ledger) -> bool | None:
     return None if found is None else bool((found[0].sum(axis=1) < 0.99).any())
 
 
-def always_invested_test(ledger: Ledger) -> Shown:
-    """The session item `timing.option:none`: exposure of at least 95 % of equity from the first fill on."""
+def always_invested_test(ledger: Ledger, *, controlled: bool = False) -> Shown:
+    """The session item `timing.option:none`: exposure of at least 95 % of equity from the first fill on.
+
+    With a risk control of the user's (`controlled`) exposure may be lower by that rule: then only sessions wholly out count against the
+    item, and spells that a risk rule began, up to the next purchase, do not count at all.
+    """
     exposure = ledger.exposure
     if exposure is None or exposure.max() <= OUT:
         return cannot_tell("no holdings can be rebuilt")
     since = exposure.iloc[int(np.argmax(exposure.to_numpy() > OUT)) :]
-    share = float((since >= FULL).mean())
+    if controlled:
+        since = since[~_under_control(ledger, pd.DatetimeIndex(since.index))]
+    share = float((since >= (FULL if not controlled else OUT)).mean()) if len(since) else 1.0
     if share >= ENOUGH:
-        return Shown(Stance.SUPPORTS, share, len(since), "sessions invested to at least 95 %")
+        return Shown(Stance.SUPPORTS, share, len(since), "sessions invested" + ("" if controlled else " to at least 95 %"))
     wholly_out = float((since <= OUT).mean())
     return Shown(
         Stance.CONTRADICTS if share < HALF or wholly_out > 0.05 else Stance.CANNOT_TELL,
         share,
         len(since),
-        "sessions invested to at least 95 %",
+        "sessions invested" + (", those that a risk rule began left aside" if controlled else " to at least 95 %"),
     )
+
+
+def _under_control(ledger: Ledger, sessions: pd.DatetimeIndex) -> np.ndarray:
+    """Whether a session lies between a fill that a risk rule caused and the next purchase."""
+    fills = ledger.fills
+    if fills is None or fills.empty:
+        return np.zeros(len(sessions), dtype=bool)
+    risk = risk_fills(fills)
+    days = pd.DatetimeIndex(fills["fill_date"])
+    out = np.sort(days[risk.to_numpy()])
+    back = np.sort(days[(fills["shares"] > 0).to_numpy()])
+    last_out = np.searchsorted(out, sessions, side="right")
+    last_back = np.searchsorted(back, sessions, side="right")
+    since_out = out[np.maximum(last_out - 1, 0)] if len(out) else sessions.to_numpy()
+    since_back = back[np.maximum(last_back - 1, 0)] if len(back) else sessions.to_numpy()
+    return np.asarray((last_out > 0) & ((last_back == 0) | (since_out >= since_back)))

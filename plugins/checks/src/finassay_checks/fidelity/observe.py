@@ -60,6 +60,8 @@ class Observations:
 
 
 Arguments = Mapping[str, str | float]
+CONTROLS = frozenset({"position-stop", "trailing-stop", "drawdown-to-cash", "sector-cap", "vol-target", "on-event"})
+"""Tests of rules that may lower exposure without any market timing: risk controls, and purchases that wait for an event."""
 
 
 def _long_only(found: Observations, arguments: Arguments) -> Shown:
@@ -91,7 +93,7 @@ TESTS: Mapping[str, Callable[[Observations, Arguments], Shown]] = {
     "fee-rate": lambda f, a: fee_test(f.ledger, float(a["bps"]) / 1e4),
     "long-only": _long_only,
     "no-cost": lambda f, a: no_cost_test(f.ledger),
-    "always-invested": lambda f, a: always_invested_test(f.ledger),
+    "always-invested": lambda f, a: always_invested_test(f.ledger, controlled=any(o.test in CONTROLS for o in f.observables.values())),
     "no-control": lambda f, a: no_control_test(f.ledger),
 }
 

@@ -153,8 +153,8 @@ def sectors(ledger: Ledger) -> dict[str, str]:
 
 
 def sector_cap_test(ledger: Ledger, cap: float) -> Shown:
-    """Sector weights right after rebalances are at most the cap and half a point, sectors as delivered."""
-    found, known = ledger.invested(), sectors(ledger)
+    """Sector weights of the plan where holdings follow one, else right after rebalances, are at most the cap and half a point."""
+    found, known = ledger.planned() or ledger.invested(), sectors(ledger)
     if found is None or not known:
         return cannot_tell("a sector cap needs weights and a delivered table of sectors")
     weights = found[0]

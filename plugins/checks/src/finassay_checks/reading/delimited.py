@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from finassay_checks.reading.content import Content, RawTable
-from finassay_checks.reading.grid import Row, find_header, is_empty, tables_of_grid, unique_names
+from finassay_checks.reading.grid import Row, find_header, flat_header, is_empty, tables_of_grid, unique_names
 from finassay_checks.reading.limits import ReadLimits, Unreadable
 from finassay_checks.reading.text import decode, encoding_of, read_bytes
 
@@ -81,13 +81,15 @@ def read_large(path: Path, suffix: str, limits: ReadLimits) -> Content:
     delimiter = "\t" if suffix in (".tsv", ".tab") else delimiter_of(head)
     rows = _rows(head.rsplit("\n", 1)[0][:_HEAD], delimiter)[:200]
     at = find_header(rows)
-    header = rows[at or 0] if rows else []
-    width = max((len(row) for row in rows[(at or 0) + 1 :]), default=len(header))
+    flat = flat_header(rows, at or 0) if rows else None
+    header, taken = flat or (rows[at or 0] if rows else [], 1)
+    first = (at or 0) + taken
+    width = max((len(row) for row in rows[first:]), default=len(header))
     if width > limits.columns:
         raise Unreadable(f"has more than {limits.columns:,} columns", "too-large")
     names = unique_names(header, max(width, len(header)))
     skipped: list[int] = []
-    table = _arrow(source, delimiter, names, (at or 0) + 1, _text_columns(rows[(at or 0) + 1 :], names), skipped, limits)
+    table = _arrow(source, delimiter, names, first, _text_columns(rows[first:], names), skipped, limits)
     frame = table.to_pandas(date_as_object=False, self_destruct=True)
     problems = (("malformed-rows", f"{len(skipped):,} rows with another number of cells were left out"),) if skipped else ()
     notes = tuple(" ".join(str(c) for c in row if not is_empty(c))[:300] for row in rows[: at or 0])

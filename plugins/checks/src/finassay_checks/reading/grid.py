@@ -129,7 +129,7 @@ def _notes(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(line[:300] for line in lines if line)[:HEADER_ROWS]
 
 
-def _flat_header(rows: Sequence[Row], at: int) -> tuple[Row, int] | None:
+def flat_header(rows: Sequence[Row], at: int) -> tuple[Row, int] | None:
     """yfinance's three header rows (`Price`, `Ticker`, `Date`) as one header of `Field Ticker` names, with the number of rows they take."""
     if at + 2 >= len(rows):
         return None
@@ -152,7 +152,7 @@ def tables_of_grid(rows: Sequence[Row], limits: ReadLimits, label: str = "") -> 
     found = []
     previous_end = 0
     for number, (start, end) in enumerate(_parts(rows)[: limits.tables_per_file], start=1):
-        flat = _flat_header(rows, start)
+        flat = flat_header(rows, start)
         header, taken = flat or (rows[start], 1)
         frame = frame_of(header, rows[start + taken : end])
         above = rows[previous_end:start] if number == 1 else rows[max(start - 3, previous_end) : start]

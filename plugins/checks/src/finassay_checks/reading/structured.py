@@ -66,13 +66,20 @@ def _mapped(value: dict[str, Any]) -> pd.DataFrame | None:
     if len(items) >= 1 and all(isinstance(v, dict) and v and all(_scalar(c) for c in v.values()) for _, v in items):
         inner = {str(k) for _, v in items[:50] for k in v}
         outer = {str(k) for k, _ in items}
-        if _dated(inner) and not _dated(outer):
+        if (_dated(inner) and not _dated(outer)) or _counted(items):
             keys = list(dict.fromkeys(k for _, v in items for k in v))
-            return pd.DataFrame({"": keys} | {str(k)[:200]: [_cell(v.get(key)) for key in keys] for k, v in items})
+            index = {} if _counted(items) else {"": keys}
+            return pd.DataFrame(index | {str(k)[:200]: [_cell(v.get(key)) for key in keys] for k, v in items})
         if _dated(outer) or (len(items) >= 2 and len(inner) <= 60):
             keys = list(dict.fromkeys(k for _, v in items for k in v))
             return pd.DataFrame({"": list(value)} | {str(k)[:200]: [_cell(v.get(k)) for _, v in items] for k in keys})
     return None
+
+
+def _counted(items: list[tuple[str, Any]]) -> bool:
+    """Whether every column's keys count 0, 1, 2 …: the index of pandas' own default orientation."""
+    first = items[0][1]
+    return all(len(v) == len(first) for _, v in items) and all(k == str(n) for n, k in enumerate(first)) and not (len(items) == 1 and len(first) == 1)
 
 
 def _dated(keys: set[str]) -> bool:

@@ -26,8 +26,26 @@ def session_number(sessions: pd.DatetimeIndex, dates: pd.DatetimeIndex) -> NDArr
     return numbers
 
 
-def schedule_share(dates: pd.DatetimeIndex, fills: NDArray[np.int64], frequency: Frequency) -> float:
-    """Share of fills whose period has exactly one date (spec D.0.4, `schedule`).
+def flat_spells(trades: pd.DataFrame) -> tuple[tuple[pd.Timestamp, pd.Timestamp], ...]:
+    """Spans between a fill after which nothing is held and the next fill; `trades` has fill_date, ticker and signed shares."""
+    log = trades[trades["fill_date"].notna() & trades["ticker"].notna()].sort_values("fill_date", kind="stable")
+    if log.empty or log["shares"].isna().any():
+        return ()
+    change = log.pivot_table(index="fill_date", columns="ticker", values="shares", aggfunc="sum").fillna(0.0)
+    held = change.cumsum().abs()
+    flat = (held <= 1e-6 * np.maximum(change.abs().max(), 1e-9)).all(axis=1).to_numpy()
+    days = change.index
+    return tuple((days[k], days[k + 1]) for k in np.flatnonzero(flat[:-1]))
+
+
+def schedule_share(
+    dates: pd.DatetimeIndex,
+    fills: NDArray[np.int64],
+    frequency: Frequency,
+    spells: tuple[tuple[pd.Timestamp, pd.Timestamp], ...] = (),
+) -> float:
+    """Share of fills whose period has exactly one date (spec D.0.4, `schedule`). Periods that end in one of the `spells` without holdings
+    are not missed ones.
 
     `dates` are distinct and sorted, `fills` the number of fills on each. 0 if consecutive periods are not one apart in the median, or with
     fewer than two dates.
@@ -36,6 +54,13 @@ def schedule_share(dates: pd.DatetimeIndex, fills: NDArray[np.int64], frequency:
         return 0.0
     numbers = period_numbers(dates, frequency)
     periods, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    if len(periods) < 2 or float(np.median(np.diff(periods))) != 1.0:
+    if len(periods) < 2:
+        return 0.0
+    apart = np.diff(periods).astype(float)
+    for begin, end in spells:
+        first, last = period_numbers(pd.DatetimeIndex([begin, end]), frequency)
+        idle = np.minimum(periods[1:] - 1, last - 1) - np.maximum(periods[:-1] + 1, first) + 1
+        apart -= np.maximum(idle, 0)
+    if float(np.median(apart)) != 1.0:
         return 0.0
     return float(fills[counts[inverse] == 1].sum() / fills.sum())

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
-from finassay_checks.recompute.calendar import FREQUENCIES, Frequency, period_numbers, schedule_share
+from finassay_checks.recompute.calendar import FREQUENCIES, Frequency, flat_spells, period_numbers, schedule_share
 from finassay_checks.recompute.control import control
 
 KEPT = 0.95
@@ -47,6 +47,7 @@ def schedule(package: Package) -> Schedule | None:
     if len(dates) < 2:
         return None
     fills = np.asarray(counts, dtype=np.int64)
-    shares = {frequency: schedule_share(dates, fills, frequency) for frequency in FREQUENCIES}
+    spells = flat_spells(trades)
+    shares = {frequency: schedule_share(dates, fills, frequency, spells) for frequency in FREQUENCIES}
     best = max(FREQUENCIES, key=lambda frequency: shares[frequency])
     return Schedule(shares, best if shares[best] >= KEPT else None, int(fills.sum()), tuple(dates), by)

@@ -1,5 +1,6 @@
 """Which candidate of a role counts (spec D.0.3): current, not benchmark, not variant; then by what fits; then what the report names."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import get_args
 
@@ -94,10 +95,10 @@ class Selector:
             tests += [(lambda c: float(np.log10(1 + len(c.frame))), "most rows")]
         elif role == "metrics":
             tests += [(self._figure_overlap, "holds the figures of the report"), (_metric_count, "most metrics")]
-        elif log is not None and role in ("signals", "weights", "positions"):
-            tests.append((lambda c: join_share(c, log), "the best join with the log"))
         if role == "signals":
             tests.append((_is_score, "named as the score"))
+        if log is not None and role in ("signals", "weights", "positions"):
+            tests.append((lambda c: join_share(c, log), "the best join with the log"))
         if role == "weights":
             tests.append((lambda c: float("kind" in c.frame and (c.frame["kind"] == "target").any()), "targets before held weights"))
         if role == "universe":
@@ -208,9 +209,14 @@ def _is_level(candidate: RoleTable) -> float:
     return float(candidate.frame["equity"].notna().any())
 
 
+_SCORE = re.compile(r"signal|score|rank|factor")
+
+
 def _is_score(candidate: RoleTable) -> float:
+    """2 for a table, 1 for a column that is called a signal, score or rank; a number of another name is none."""
     stem = candidate.table.where.rpartition("/")[2].lower()
-    return float("signal" in stem or "score" in stem or "rank" in stem or "score" in candidate.columns)
+    delivered = " ".join(str(candidate.columns.get(role, "")) for role in ("score", "rank")).lower()
+    return 2.0 if _SCORE.search(stem) else 1.0 if _SCORE.search(delivered) else 0.0
 
 
 def _metric_count(candidate: RoleTable) -> float:

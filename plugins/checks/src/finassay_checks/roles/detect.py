@@ -60,6 +60,8 @@ def prices(shape: Shape, context: Context) -> Found:
 
 def _ticker_of_name(shape: Shape, context: Context) -> str:
     """The ticker of a file of one: a known one in its name, else the name itself."""
+    if (whole := canonical_ticker(stem_of(shape))) in context.known:
+        return whole
     for word in re.split(r"[^A-Za-z0-9.\-]+|_", stem_of(shape)):
         if canonical_ticker(word) in context.known or names.looks_like_ticker(word):
             return canonical_ticker(word)
