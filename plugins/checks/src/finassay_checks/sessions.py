@@ -28,7 +28,8 @@ def sessions_between(exchange: str, start: "pd.Timestamp | date", end: "pd.Times
     if last < first:
         return pd.DatetimeIndex([], dtype="datetime64[ns]")
     try:
-        sessions = _calendar_sessions(exchange, max(first.year, 1900), min(last.year, 2050))
+        # In blocks of five years, so that questions about neighbouring years share one computed calendar.
+        sessions = _calendar_sessions(exchange, max(first.year // 5 * 5, 1900), min(last.year // 5 * 5 + 4, 2050))
     except (exchange_calendars.errors.CalendarError, ValueError, OverflowError):
         return pd.bdate_range(first, last).as_unit("ns")
     return sessions[(sessions >= first) & (sessions <= last)]

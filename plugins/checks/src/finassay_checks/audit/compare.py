@@ -292,7 +292,8 @@ def decide(figure: Reported, readings_: Sequence[Alternative], limit: float | No
     wide = tolerance(figure.metric, own) if limit is None else limit
     blank = AuditMetric(figure.metric, figure.value, own, wide, False, basis=source)
     rest = [a for a in readings_[1:] if np.isfinite(a.value)]
-    values = [figure.value, figure.value / 100] if figure.bare else [figure.value]
+    percent = figure.bare and abs(figure.value) >= 0.5 and abs(figure.value / 100 - own) <= max(figure.precision / 100, 0.005 * abs(own))
+    values = [figure.value / 100] if percent and abs(figure.value - own) > wide else [figure.value]
     made = min((_decided(v, figure, own, wide, rest, blank) for v in values), key=lambda m: (not m.within_tolerance, not m.accepted))
     if figure.notation and made.within_tolerance and made.explained_by is None:
         return evolve(made, explained_by=figure.notation)
@@ -312,6 +313,8 @@ def _decided(value: float, figure: Reported, own: float, wide: float, rest: Sequ
         if abs(value - own) <= _exact(own, precision, figure.metric) or (near and near[0].kind == "same"):
             return evolve(inside, recomputed=near[0].value if near and abs(value - own) > _exact(own, precision, figure.metric) else own)
         return _fingerprint(inside, value, own, precision, near)
+    if near and near[0].kind == "fault" and not _coarse(near[0], value, precision):
+        return evolve(blank, accepted=False, fault=named(near[0]))
     same = next((a for a in rest if a.kind == "same" and abs(value - a.value) <= max(wide, precision * 1.0001) + 1e-12), None)
     if same is not None:
         return evolve(blank, recomputed=same.value, within_tolerance=True, note=named(same))

@@ -13,11 +13,12 @@ def fitting_exchange(dates: pd.DatetimeIndex) -> str | None:
     dates = dates.sort_values()
     if len(dates) < 40 or float(np.mean(dates.day_of_week >= 5)) > 0.02:
         return None
+    ours = sessions_between("XNYS", dates[0], dates[-1])
+    if int((~dates.isin(ours)).sum()) < 3:
+        return None
     scores = {code: _misfit(dates, code) for code in TRIED}
     best = min(scores, key=lambda code: scores[code])
-    ours = scores["XNYS"]
-    extra = len(dates) - int(dates.isin(sessions_between("XNYS", dates[0], dates[-1])).sum())
-    return best if best != "XNYS" and extra >= 3 and scores[best] <= 0.25 * ours else None
+    return best if best != "XNYS" and scores[best] <= 0.25 * scores["XNYS"] else None
 
 
 def _misfit(dates: pd.DatetimeIndex, exchange: str) -> int:

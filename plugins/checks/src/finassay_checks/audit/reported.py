@@ -151,7 +151,7 @@ def _pairs(table: Table) -> Iterator[tuple[str, Any, str]]:
     column = max(others[:8], key=lambda c: (_own(str(c)), frame[c].notna().sum() > 0, -others.index(c)))
     notes = [c for c in columns[1:] if c is not column and _BASIS.search(str(c))]
     head = str(column)
-    unit = head if _PERCENT.search(head) else ""
+    unit = head if _PERCENT.search(head) and printed(head) is None else ""
     for line in table.notes:
         cells = line.rsplit(" ", 1)
         if len(cells) == 2 and printed(cells[1]) is not None:
@@ -177,10 +177,19 @@ def _of_table(table: Table) -> Iterator[Reported]:
         return
     around = " | ".join(f"{label}: {value}" for label, value, _, metric in named if metric is None)[:4_000]
     for label, value, notes, metric in named:
-        number = printed(value)
+        number = printed(value) or _absurd(value)
         if metric is None or number is None:
             continue
         yield _figure(metric, number, label, str(value), table.where, f"{notes} | {around}", notes)
+
+
+def _absurd(value: Any) -> Printed | None:
+    """A finite number too large to be read as a figure: an absurd one must be seen all the same."""
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return Printed(number, abs(number) * 1e-9, "") if 1e15 < abs(number) < 1e300 else None
 
 
 def _across(table: Table) -> Iterator[Reported]:
