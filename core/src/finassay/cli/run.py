@@ -103,9 +103,9 @@ def versions(origins: Any) -> dict[str, str]:
 
 
 def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], observers: Any) -> None:
-    """Sessions in threads, their gradings in processes; interrupting stops after the turns in progress are given up."""
+    """Sessions in threads, their gradings in processes; interrupting gives up the turns and gradings in progress."""
     from finassay.cli.progress import RunProgress
-    from finassay.runs.grade import grading_pool, scorecards
+    from finassay.runs.grade import grading_pool, scorecards, stop_children
 
     stop = threading.Event()
     waiting: dict[Any, Any] = {}
@@ -127,7 +127,9 @@ def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], ob
                 progress.graded(key, card)
         except KeyboardInterrupt:
             stop.set()
-            raise
+            stop_children()
+            click.echo("stopped; the same command goes on where it was", err=True)
+            raise SystemExit(130) from None
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
+from finassay.api.errors import InvalidFileError
+
 CHUNK = 2**20
 
 
@@ -23,6 +25,16 @@ class BlobStore:
         if not path.is_file():
             raise KeyError(sha256)
         return path
+
+    def verify(self, sha256: str, name: str) -> None:
+        """Raises `InvalidFileError` unless the bytes of the file delivered as `name` are stored and are what was delivered."""
+        path = self._path(sha256)
+        try:
+            with open(path, "rb") as stream:
+                if hashlib.file_digest(stream, "sha256").hexdigest() != sha256:
+                    raise InvalidFileError(f"{path}: no longer holds what was delivered as {name!r}")
+        except OSError as error:
+            raise InvalidFileError(f"{path}: the bytes of {name!r} cannot be read: {error.strerror}") from None
 
     def add(self, descriptor: int, limit: int) -> tuple[str, int] | None:
         """Store what an open file holds; (hash, size), or None if it is longer than `limit` bytes. Synced before it is named.

@@ -3,6 +3,7 @@
 Reading is strict: a missing or unknown key, or a value of another type, is an `InvalidFileError` that names the place.
 """
 
+import math
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -167,8 +168,8 @@ def _read_date(data: Any, place: str) -> date:
 
 
 def _read_float(data: Any, place: str) -> float:
-    if type(data) is not float and type(data) is not int:
-        raise _wrong(place, "float", data)
+    if (type(data) is not float and type(data) is not int) or not math.isfinite(data):
+        raise _wrong(place, "a finite number", data)
     return float(data)
 
 

@@ -26,6 +26,10 @@ MAX_LINE = 64 * 2**20
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
+class Frozen(BaseException):
+    """A line was to be written to a log whose session was given up. No handler of errors catches it."""
+
+
 class EventLog:
     """An append-only file of JSON lines."""
 
@@ -33,6 +37,11 @@ class EventLog:
         self.path = path
         self._mode = mode
         self._descriptor: int | None = None
+        self._frozen = False
+
+    def freeze(self) -> None:
+        """Refuse every later line: the session is given up and will go on from what is written."""
+        self._frozen = True
 
     def read(self) -> Iterator[dict[str, Any]]:
         """Every whole line. Raises `InvalidFileError` for a malformed line that is not the last."""
@@ -51,7 +60,11 @@ class EventLog:
                 yield event
 
     def append(self, *events: Mapping[str, Any], sync: bool = True) -> None:
-        """Append events in one write, and sync. Without `sync` a line survives the program's death at once, and the machine's with the next sync."""
+        """Append events in one write, and sync. Without `sync` a line survives the program's death at once, and the machine's with the next sync.
+        Raises `Frozen` once the log is frozen.
+        """
+        if self._frozen:
+            raise Frozen(str(self.path))
         if self._descriptor is None:
             self._open()
         assert self._descriptor is not None

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ MAX_RECORD_BYTES = 512 * 2**20
 def read_json(path: Path, what: str) -> Any:
     """The JSON value in a file. Raises `InvalidFileError` naming the file and that `what` was expected."""
     try:
-        if path.stat().st_size > MAX_RECORD_BYTES:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+            raise InvalidFileError(f"{path}: is no regular file; expected {what}")
+        if status.st_size > MAX_RECORD_BYTES:
             raise InvalidFileError(f"{path}: too large for {what}")
         return json.loads(path.read_bytes())
     except FileNotFoundError:

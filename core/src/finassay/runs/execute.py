@@ -4,8 +4,8 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from attrs import evolve, frozen
@@ -17,7 +17,7 @@ from finassay.config.settings import RunSettings
 from finassay.grading.outcomes import INVALID
 from finassay.hooks.dispatch import Observers
 from finassay.records.convert import to_json
-from finassay.records.events import EventLog, end_event
+from finassay.records.events import EventLog, Frozen, end_event
 from finassay.runs.brief import make_brief
 from finassay.runs.build import AgentMaker, Built
 from finassay.runs.folder import RunFolder, SessionKey
@@ -25,6 +25,7 @@ from finassay.runs.identity import digest_of, session_identity
 from finassay.runs.interpreter import masked_packages
 from finassay.runs.plan import MAX_RERUNS, Planned, plan_session
 from finassay.session.loop import Ending, Participants, Session, Store
+from finassay.session.turns import Halted
 
 
 @frozen
@@ -54,6 +55,9 @@ class Runner:
     def __init__(self, folder: RunFolder, settings: RunSettings, tasks: dict[str, Task], built: Built, observers: Observers) -> None:
         self.folder, self.settings, self.built, self.observers = folder, settings, built, observers
         self.tasks = {name: _with_overrides(task, settings) for name, task in tasks.items()}
+        self._lock = threading.Lock()
+        self._active: dict[SessionKey, Session] = {}
+        self._halted = False
         self._redactions = [text for texts in observers.call("finassay_add_redactions") for text in texts if text]
         for maker in built.agents.values():
             self._redactions += [v for name in maker.sample.capabilities.credentials if len(v := os.environ.get(name, "")) >= 8]
@@ -93,13 +97,48 @@ class Runner:
         )
 
     def run(self, plan: list[Planned], progress: Progress, after: Callable[[SessionKey], None], stop: threading.Event) -> None:
-        """Hold what the plan says; `after` is called for every session that has ended, also for reused ones."""
-        jobs = self.settings.jobs or os.cpu_count() or 1
-        with ThreadPoolExecutor(jobs, thread_name_prefix="session") as pool:
-            futures = {pool.submit(self._session, planned, progress, stop): planned.key for planned in plan}
-            for future in as_completed(futures):
-                if future.result():
-                    after(futures[future])
+        """Hold what the plan says; `after` is called for every session that has ended, also for reused ones.
+
+        Interrupted by `KeyboardInterrupt`, it gives up the turns in progress, holds nothing more and raises it again within seconds; what
+        was finished stands, and the same plan goes on from there.
+        """
+        waiting: SimpleQueue[Planned] = SimpleQueue()
+        finished: SimpleQueue[tuple[SessionKey, bool | Exception]] = SimpleQueue()
+        for planned in plan:
+            waiting.put(planned)
+
+        def work() -> None:
+            while not stop.is_set():
+                try:
+                    planned = waiting.get_nowait()
+                except Empty:
+                    return
+                try:
+                    finished.put((planned.key, self._session(planned, progress, stop)))
+                except Exception as error:  # the folder cannot be read or written: raised where the run was asked for
+                    finished.put((planned.key, error))
+
+        # Daemons, so that a call which nothing can end (a model's answer, say) never keeps an interrupted program alive.
+        for number in range(min(self.settings.jobs or os.cpu_count() or 1, len(plan))):
+            threading.Thread(target=work, name=f"session-{number}", daemon=True).start()
+        try:
+            for _ in plan:
+                key, ended = finished.get()
+                if isinstance(ended, Exception):
+                    raise ended
+                if ended:
+                    after(key)
+        except BaseException:
+            stop.set()
+            self._halt()
+            raise
+
+    def _halt(self) -> None:
+        with self._lock:
+            self._halted = True
+            active = list(self._active.values())
+        for session in active:
+            session.halt()
 
     def _session(self, planned: Planned, progress: Progress, stop: threading.Event) -> bool:
         """Hold one session, again if it did not count; whether it has ended."""
@@ -112,6 +151,8 @@ class Runner:
             progress.started(key, planned)
             self.observers.call("finassay_session_started", session=key.id, agent=key.agent, task=key.task)
             ending = self._hold(key, progress)
+            if stop.is_set() and not self.folder.state(key).ended:
+                return False
             self.observers.call("finassay_session_ended", session=key.id, reason=ending.reason, detail=ending.detail)
             progress.ended(key, ending)
             if ending.reason not in INVALID or self.folder.times_set_aside(key) >= MAX_RERUNS:
@@ -146,10 +187,18 @@ class Runner:
                 seed=self._seed(key),
                 observer=_SessionObserver(key, self.observers, progress),
             )
+            with self._lock:
+                if self._halted:
+                    raise Halted
+                self._active[key] = session
             return session.hold(identity, digest_of(identity))
+        except (Halted, Frozen):
+            return Ending("environment_error", "stopped", Blame.HARNESS)  # nobody sees it: the program is ending
         except Exception as error:  # a session that fails, in our code or another's, never stops the rest
             return self._failed(events, identity, error)
         finally:
+            with self._lock:
+                self._active.pop(key, None)
             if box is not None:
                 box.close()
             events.close()

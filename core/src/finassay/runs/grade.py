@@ -5,11 +5,14 @@ Each grading is stored under the hash of the code that made it, so that verdicts
 
 import importlib.util
 import multiprocessing
+import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from importlib.metadata import distribution
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,7 @@ from finassay.runs.build import GradingParts, best_sandbox, build_grading
 from finassay.runs.coderunner import SandboxCodeRunner
 from finassay.runs.folder import RunFolder, SessionKey
 from finassay.runs.interpreter import interpreter_folders
+from finassay.session.intake import displayed
 
 KIND = "finassay-scorecard"
 VERSION = 1
@@ -85,6 +89,9 @@ class Grader:
             )
         if key.task not in self.tasks:
             raise InvalidFileError(f"{self.folder.root}: holds no task {key.task!r}")
+        # What was lost or changed in the store must never count as not delivered.
+        for sha256, name in {f.sha256: f.path for delivery in state.deliveries for f in delivery.files}.items():
+            self.folder.blobs.verify(sha256, displayed(name))
         with tempfile.TemporaryDirectory(prefix="finassay-rerun-") as scratch:
             runner = None
             if self.sandbox is not None:
@@ -147,6 +154,8 @@ _grader: Grader | None = None
 
 def _start(root: Path, settings: RunSettings) -> None:
     global _grader
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program that asked for gradings decides when they stop
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a grading removes what it made
     _grader = Grader(root, settings)
 
 
@@ -161,6 +170,16 @@ def grading_pool(root: Path, settings: RunSettings, processes: int) -> Iterator[
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context, initializer=_start, initargs=(root, settings)) as pool:
         yield lambda key: pool.submit(_grade, key)
+
+
+def stop_children(seconds: float = 5.0) -> None:
+    """End this program's grading processes: asked twice (once out of a grading, once out of waiting for the next), then killed."""
+    for stop in (BaseProcess.terminate, BaseProcess.terminate, BaseProcess.kill):
+        children = multiprocessing.active_children()
+        for child in children:
+            stop(child)
+        for child in children:
+            child.join(seconds / max(1, len(children)))
 
 
 def grade_all(

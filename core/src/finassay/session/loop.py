@@ -108,6 +108,14 @@ class Session:
         self.store.events.append(end_event(ending.reason, ending.detail, ending.blame.value))
         return ending
 
+    def halt(self) -> None:
+        """Give the session up at once, from another thread: nothing more is recorded, its processes end, and it can be resumed."""
+        self.store.events.freeze()
+        self.store.sealed.freeze()
+        self.thread.halt()
+        if self.who.box is not None:
+            self.who.box.stop()
+
     def _converse(self) -> Ending:
         try:
             if not self.state.conversation.messages:

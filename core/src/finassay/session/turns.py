@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 
 from attrs import frozen
@@ -64,6 +65,10 @@ def _bounded_value(value: object, depth: int) -> object:
     return str(value)[:MAX_LOG_TEXT]
 
 
+class Halted(BaseException):
+    """The program was told to stop: the turn in progress is given up and nothing more is recorded. No handler of errors catches it."""
+
+
 class AgentThread:
     """The thread in which an adapter acts, because nothing else can end a call that ignores its deadline.
 
@@ -72,27 +77,39 @@ class AgentThread:
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[Callable[[], None] | None] | None = None
+        self._over = threading.Lock()
+        self.halted = False
 
     def run(self, call: Callable[[], None]) -> threading.Lock:
         """Start a call; the lock that is returned can be acquired once the call is over."""
         if self._calls is None:
             self._calls = SimpleQueue()
             threading.Thread(target=_serve, args=(self._calls,), name="agent", daemon=True).start()
-        over = threading.Lock()
+        over = self._over = threading.Lock()
         over.acquire()
 
         def counted() -> None:
             call()
-            over.release()
+            _release(over)
 
         self._calls.put(counted)
         return over
+
+    def halt(self) -> None:
+        """Stop waiting for the call in progress, from another thread; whoever waits finds `halted` set."""
+        self.halted = True
+        _release(self._over)
 
     def leave(self) -> None:
         """Let the thread end once its call is over; it may be used again."""
         if self._calls is not None:
             self._calls.put(None)
             self._calls = None
+
+
+def _release(lock: threading.Lock) -> None:
+    with suppress(RuntimeError):  # released already: the call ended, or was halted, first
+        lock.release()
 
 
 def _serve(calls: "SimpleQueue[Callable[[], None] | None]") -> None:
@@ -105,7 +122,7 @@ def run_turn(
 ) -> TurnOutcome:
     """Let the agent act for at most `seconds`; then every process in its box is stopped and the turn is marked cut.
 
-    A call that does not return within the grace after the stop is left behind and the turn ends with what was logged.
+    A call that does not return within the grace after the stop is left behind and the turn ends with what was logged. Raises `Halted`.
     """
     log, stopped = _TurnLog(), threading.Event()
     result: list[AgentTurn | BaseException] = []
@@ -124,6 +141,8 @@ def run_turn(
             box.stop()
         if not over.acquire(timeout=GRACE_SECONDS):
             thread.leave()
+    if thread.halted:
+        raise Halted
     elapsed = time.monotonic() - started
     outcome = result[0] if result else AgentTurn("")
     cut = stopped.is_set()

@@ -129,7 +129,7 @@ def utc_dates(stamps: "pd.Series[Any]", timezone: str) -> "pd.Series[Any]":
 
 def _text_dates(texts: "pd.Series[Any]", timezone: str) -> "pd.Series[Any]":
     texts = texts.astype(str)
-    direct = pd.to_datetime(texts, format="%Y-%m-%d", errors="coerce").astype("datetime64[ns]")
+    direct = _within(pd.to_datetime(texts, format="%Y-%m-%d", errors="coerce"))
     if direct.notna().mean() >= DATE_SHARE:
         return direct
     if texts.str.contains(_STAMP_ZONE).mean() > 0.5 and texts.str.contains(":").mean() > 0.5:
@@ -173,8 +173,12 @@ def to_dates(series: "pd.Series[Any]", timezone: str = "America/New_York", name_
         dates = _broadcast(
             series, {k: v.to_datetime64() for k, v in parsed.items() if v is not pd.NaT}, np.datetime64("NaT"), "datetime64[ns]"
         )
-    dates = dates.astype("datetime64[ns]")
-    return dates.where((dates >= _FIRST) & (dates <= _LAST)).dt.normalize()
+    return _within(dates).dt.normalize()
+
+
+def _within(dates: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Nanosecond stamps; what lies outside any market's years is no date (nor could nanoseconds hold the year 1008)."""
+    return dates.where((dates >= _FIRST) & (dates <= _LAST)).astype("datetime64[ns]")
 
 
 def _number_dates(series: "pd.Series[Any]") -> "pd.Series[Any]":
@@ -204,7 +208,7 @@ def canonical_ticker(text: str) -> str:
         text = text[text.rindex("[") + 1 : -2]
     for suffix in (".US", " US EQUITY", " US"):
         text = text.removesuffix(suffix)
-    if re.fullmatch(r"[A-Z]{1,5}[./ ][A-Z]", text):
+    if re.fullmatch(r"[A-Z]{1,5}[./ _][A-Z]", text):
         text = f"{text[:-2]}-{text[-1]}"
     return "$CASH" if text in ("CASH", "$CASH", "USD CASH", "CASH USD") else text[:40]
 
