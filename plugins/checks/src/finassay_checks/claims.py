@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,10 @@ from finassay_checks.fidelity.places import is_aside_heading, is_rule_heading, s
 from finassay_checks.model import Delivered, Table
 
 MAX_CLAIMS = 2_000
+MAX_PASSAGE = 4_000
+"""Characters of a sentence or row that are looked at."""
+MAX_TABLES = 300
+"""Small tables in which numbers are looked up, in the order of the delivery."""
 SMALL_TABLE = 600
 """Numeric cells up to which a table is looked up; in a longer one a match is chance."""
 _HOW = re.compile(r"\bhow\b", re.IGNORECASE)
@@ -35,7 +40,8 @@ _NAMES = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _FILE = re.compile(
-    r"[\w./-]+\.(?:csv|tsv|parquet|json|xlsx|xls|ods|md|html?|ipynb|py|txt)\b(?:#[\w ]+)?|https?://[^\s)>\]`]+", re.IGNORECASE
+    r"(?<![\w./-])[\w./-]{1,300}?\.(?:csv|tsv|parquet|json|xlsx|xls|ods|md|html?|ipynb|py|txt)\b(?:#[\w ]+)?|https?://[^\s)>\]`]+",
+    re.IGNORECASE,
 )
 _METRIC_WORDS: Mapping[str, tuple[str, ...]] = {
     "total_return": ("total return", "cumulative"),
@@ -102,8 +108,8 @@ class Passage:
 
 def tokens(text: str) -> Iterator[Token]:
     """Numeric tokens that are neither dates nor names or settings."""
-    clean = _NAMES.sub(" ", _DATE.sub(" ", _FILE.sub(" ", text)))
-    for match in _NUMBER.finditer(clean[:4_000]):
+    clean = _NAMES.sub(" ", _DATE.sub(" ", _FILE.sub(" ", text[:MAX_PASSAGE])))
+    for match in _NUMBER.finditer(clean):
         digits = match["digits"].replace(",", "")
         decimals = len(digits.split(".")[1]) if "." in digits else 0
         unit = (match["unit"] or "").strip()
@@ -125,7 +131,7 @@ def passages(delivered: Delivered) -> Iterator[Passage]:
 
 
 def _section_passages(heading: str, text: str, where: str, headline: set[str]) -> Iterator[Passage]:
-    files = tuple(dict.fromkeys(_FILE.findall(text)))
+    files = tuple(dict.fromkeys(_FILE.findall(text)))[:100]
     table, number = [], 0
     fenced = False
     for line in [*text.split("\n"), ""]:
@@ -141,7 +147,8 @@ def _section_passages(heading: str, text: str, where: str, headline: set[str]) -
                 table = []
             if line.strip() and not fenced:
                 for sentence in re.split(r"(?<=[.!?;])\s+(?=[A-Z(*])", line):
-                    yield Passage(sentence.strip(), sentence.lower(), where, files)
+                    sentence = sentence.strip()[:MAX_PASSAGE]
+                    yield Passage(sentence, sentence.lower(), where, files)
 
 
 def _is_headline(table: list[str], headline: set[str]) -> bool:
@@ -156,7 +163,22 @@ def _rows(table: list[str], where: str, files: tuple[str, ...]) -> Iterator[Pass
     for line in table[1:]:
         if set(line) - set("|:- \t"):
             cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-            yield Passage(line.strip(), f"{cells[0].lower()} {header}", where, files)
+            yield Passage(line.strip()[:MAX_PASSAGE], f"{cells[0].lower()[:MAX_PASSAGE]} {header[:MAX_PASSAGE]}", where, files)
+
+
+@frozen(eq=False)
+class _Cells:
+    """Numbers of a small table with their labels: row label and column name in lower case."""
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    _masks: dict[frozenset[str], np.ndarray] = field(factory=dict)
+
+    def alike(self, words: frozenset[str]) -> np.ndarray:
+        """Which labels hold one of the words."""
+        if words not in self._masks:
+            self._masks[words] = np.array([any(word in name for word in words) for name in self.names], dtype=bool)
+        return self._masks[words]
 
 
 @define
@@ -165,27 +187,40 @@ class Tracer:
 
     delivered: Delivered
     recomputed: Mapping[str, float]
-    _numbers: dict[str, list[tuple[str, float]]] = field(factory=dict)
+    _tables: list[Table] = field(init=False)
+    _numbers: dict[str, _Cells] = field(factory=dict)
+    _by_files: dict[tuple[str, ...], list[Table]] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        current = [table for table in self.delivered.tables if table.current]
+        self._tables = [table for table in current if len(self._cells(table).names)][:MAX_TABLES]
 
     def credit(self, passage: Passage, token: Token) -> tuple[float, str]:
-        named = [table for table in self.delivered.tables if table.current and self._is_named(table, passage.files)]
+        named = self._named(passage.files)
+        words = _words(passage.label)
         metric = _metric(passage.label, self.recomputed, token)
         for table in named:
-            if self._holds(table, passage.label, token):
+            if self._holds(table, words, token):
                 return 1.0, table.where
         if metric:
             return (1.0, f"recomputed {metric} from the named file") if named else (0.5, f"recomputed {metric}")
-        for table in self.delivered.tables:
-            if table.current and not _is_text(table) and self._holds(table, passage.label, token):
+        for table in self._tables:
+            if not _is_text(table) and self._holds(table, words, token):
                 return 0.5, table.where
         return 0.0, ""
 
-    def _is_named(self, table: Table, files: tuple[str, ...]) -> bool:
-        path = table.path.lower()
-        return any(path == name or path.endswith("/" + name) for name in (f.lower().split("#")[0].lstrip("./") for f in files))
+    def _named(self, files: tuple[str, ...]) -> list[Table]:
+        """Current tables of the files that a passage names."""
+        if files not in self._by_files:
+            names = tuple(name.lower().split("#")[0].lstrip("./") for name in files)
+            ends = tuple("/" + name for name in names)
+            current = (table for table in self.delivered.tables if table.current)
+            found = [table for table in current if (path := table.path.lower()) in names or path.endswith(ends)]
+            self._by_files[files] = found[:MAX_TABLES]
+        return self._by_files[files]
 
-    def _cells(self, table: Table) -> list[tuple[str, float]]:
-        """(label, number) of a small table: row label and column name in lower case. Longer tables give nothing."""
+    def _cells(self, table: Table) -> _Cells:
+        """Numbers of a table of at most `SMALL_TABLE` of them. Longer tables give nothing."""
         if table.where not in self._numbers:
             found: list[tuple[str, float]] = []
             frame = table.frame
@@ -194,19 +229,27 @@ class Tracer:
                 for column in frame.columns:
                     values = pd.to_numeric(frame[column].astype(str).str.replace(r"[,$%x]", "", regex=True), errors="coerce")
                     name = str(column).lower().replace("_", " ")
-                    found += [(f"{label} {name}", float(v)) for label, v in zip(labels, values, strict=True) if np.isfinite(v)]
-            self._numbers[table.where] = found if len(found) <= SMALL_TABLE else []
+                    found += [(f"{label[:300]} {name[:300]}", float(v)) for label, v in zip(labels, values, strict=True) if np.isfinite(v)]
+            kept = found if len(found) <= SMALL_TABLE else []
+            self._numbers[table.where] = _Cells(tuple(name for name, _ in kept), np.array([value for _, value in kept], dtype=float))
         return self._numbers[table.where]
 
-    def _holds(self, table: Table, label: str, token: Token) -> bool:
-        words = {word for words in _METRIC_WORDS.values() for word in words if word in label}
-        for name, value in self._cells(table):
-            alike = any(word in name for word in words) if words else token.digits >= 3
-            if alike and any(
-                abs(abs(value * scale) - abs(token.value)) <= token.step * 1.0001 for scale in ((1.0, 0.01) if token.percent else (1.0,))
-            ):
+    def _holds(self, table: Table, words: frozenset[str], token: Token) -> bool:
+        cells = self._cells(table)
+        if not words and token.digits < 3:
+            return False
+        scales = (1.0, 0.01) if token.percent else (1.0,)
+        for scale in scales:
+            near = np.abs(np.abs(cells.values * scale) - abs(token.value)) <= token.step * 1.0001
+            if near.any() and (not words or bool((near & cells.alike(words)).any())):
                 return True
         return False
+
+
+@lru_cache(maxsize=4_096)
+def _words(label: str) -> frozenset[str]:
+    """The words for metrics that a label holds."""
+    return frozenset(word for words in _METRIC_WORDS.values() for word in words if word in label)
 
 
 def _is_text(table: Table) -> bool:
