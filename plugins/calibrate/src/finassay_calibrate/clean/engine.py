@@ -138,7 +138,7 @@ class FullBacktest(Backtest):
         kept = {
             i: leg
             for i, leg in order.legs.items()
-            if order.targets[i] == 0 or (self.events[session, i] and self.shares[i] == 0) or (capped and now[i] > order.targets[i])
+            if order.targets[i] == 0 or (self.events[session, i] and self.shares[i] == 0) or (capped and now[i] > order.targets[i] + 0.02)
         }
         return Order(session, order.targets, kept, whole=False) if kept else None
 

@@ -128,17 +128,7 @@ def stale(draft: Draft, rng: Rng) -> Draft | None:
     return draft
 
 
-@fault("impossible-bars", "1.4", "Two per cent of the days have a high below the low.", "lower")
-def bars(draft: Draft, rng: Rng) -> Draft | None:
-    if draft.setup.layout.prices == "wide":
-        return None
-    prices = draft.tables["prices"]
-    at = rng.random(len(prices)) < 0.02
-    prices.loc[at, ["high", "low"]] = prices.loc[at, ["low", "high"]].to_numpy()
-    return draft
-
-
-@fault("stale-equity", "3.2", "The equity curve stands still for a quarter in the middle and jumps back.", "lower")
+@fault("stale-equity", "3.7", "The equity curve stands still for a quarter in the middle and jumps back.")
 def still(draft: Draft, rng: Rng) -> Draft | None:
     equity = draft.tables["equity"]
     worth = equity["equity"].to_numpy().copy()

@@ -20,14 +20,14 @@ def _reprice(draft: Draft, worth: np.ndarray) -> Draft:
     return draft
 
 
-@fault("equity-edited", "3.2", "The equity curve is 8 % better than its trades from one day on.")
+@fault("equity-edited", "3.2", "The equity curve is 8 % better than its trades from one day on.", "lower")
 def edited(draft: Draft, rng: Rng) -> Draft | None:
     worth = draft.tables["equity"]["equity"].to_numpy().copy()
     worth[len(worth) // 2 :] *= 1.08
     return _reprice(draft, worth)
 
 
-@fault("equity-smoothed", "3.2", "Half of every daily loss is edited out of the equity curve.")
+@fault("equity-smoothed", "3.2", "Half of every daily loss is edited out of the equity curve.", "lower")
 def smoothed(draft: Draft, rng: Rng) -> Draft | None:
     worth = draft.tables["equity"]["equity"].to_numpy()
     steps = worth[1:] / worth[:-1] - 1
@@ -35,7 +35,7 @@ def smoothed(draft: Draft, rng: Rng) -> Draft | None:
 
 
 def _figure(name: str, text: str, key: str, change: object, floor: float = 0.0) -> None:
-    @fault(name, "3.2", text, "lower")
+    @fault(name, "3.2", text, "finding")
     def planted(draft: Draft, rng: Rng) -> Draft | None:
         value = draft.figures[key]
         if abs(value) < floor:
@@ -55,7 +55,7 @@ _figure("volatility-understated", "The volatility is annualised with the square 
 _figure("trades-miscounted", "Twice as many trades are reported as are logged.", "trades", lambda x: x * 2)
 
 
-@fault("metrics-from-another-run", "3.2", "The figures are those of a run with one name fewer and no fees.")
+@fault("metrics-from-another-run", "3.2", "The figures are those of a run with one name fewer and no fees.", "lower")
 def other_run(draft: Draft, rng: Rng) -> Draft | None:
     s = draft.setup.settings
     twin = rebuilt(draft, replace(s, slots=s.slots - 1, cost_bps=0.0))
@@ -66,7 +66,7 @@ def other_run(draft: Draft, rng: Rng) -> Draft | None:
     return draft
 
 
-@fault("trades-dropped", "3.2", "One in eight fills is missing from the log.")
+@fault("trades-dropped", "3.2", "One in eight fills is missing from the log.", "lower")
 def dropped(draft: Draft, rng: Rng) -> Draft | None:
     trades = draft.tables["trades"]
     if len(trades) < 24:

@@ -8,13 +8,15 @@ from attrs import frozen
 
 from finassay_calibrate.clean.draft import Draft
 
-Shows = Literal["veto", "lower"]
+Shows = Literal["veto", "lower", "finding"]
 Planter = Callable[[Draft, np.random.Generator], Draft | None]
 
 
 @frozen
 class Fault:
-    """`shows` is `veto` where the dimension's veto must fail, `lower` where its level must fall below that of the clean delivery."""
+    """`shows` is `veto` where the dimension's veto must fail, `lower` where its level must fall below that of the clean delivery, `finding`
+    where it must fall or, since the figure may lie inside a tolerance, the evidence must name the fault.
+    """
 
     id: str
     dimension: str

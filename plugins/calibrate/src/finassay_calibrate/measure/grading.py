@@ -31,6 +31,8 @@ class Grade:
     level: int | None
     reason: str
     outcome: str = "scored"
+    named: bool = False
+    """Whether the evidence names a fault, whatever the level."""
 
     def failed(self, dimension: str) -> bool:
         """Whether the dimension's veto failed; an unscored dimension neither passes nor fails."""
@@ -48,7 +50,7 @@ def grades(package: Package, dimensions: frozenset[str] | None = None) -> dict[s
 
 def _grade(verdict: Verdict | Any) -> Grade:
     if isinstance(verdict, Scored):
-        return Grade(verdict.level, verdict.reason)
+        return Grade(verdict.level, verdict.reason, named=any("(fault" in e.text for e in verdict.evidence))
     if isinstance(verdict, NotApplicable):
         return Grade(None, verdict.reason, "not applicable")
     if isinstance(verdict, Unscored):

@@ -108,7 +108,7 @@ def _planted(name: str, draft: Draft, before: dict[str, Grade], seed: int) -> Fa
     base = before[one.dimension]
     if one.shows == "veto" and base.failed(one.dimension):
         return None
-    if one.shows == "lower" and not base.level:
+    if one.shows != "veto" and not base.level:
         return None
     try:
         spoiled = plant(name, draft, seed)
@@ -116,7 +116,7 @@ def _planted(name: str, draft: Draft, before: dict[str, Grade], seed: int) -> Fa
             return None
         now = graded(spoiled, frozenset({one.dimension}))[one.dimension]
         lower = now.level is not None and (base.level is None or now.level < base.level)
-        found = now.failed(one.dimension) if one.shows == "veto" else lower
+        found = now.failed(one.dimension) if one.shows == "veto" else lower or (one.shows == "finding" and now.named and not base.named)
         others = () if found else _others(spoiled, one.dimension, before)
     except Exception as error:  # as above
         return FaultResult(name, draft.setup.id, False, (), error=_told(error))

@@ -28,14 +28,14 @@ All markets are synthetic: no figure here is about a real company.</p>
 {% for c in found.checks.vetoed %}<details><summary>{{ c.id }}: {{ c.vetoed|join(", ") }}</summary><p class="note">{{ c.parts|join(" · ") }}</p>
 <ul>{% for d in c.vetoed %}<li>{{ d }}, level {{ c.grades[d].level }}: {{ c.grades[d].reason[:600] }}</li>{% endfor %}</ul></details>{% endfor %}
 <h2>Planted faults</h2>
-<p>Each is planted in clean deliveries that pass its dimension. Found means: the veto of its own dimension fails, or, where the fault only lowers a level, the level is
-lower than that of the clean delivery.</p>
+<p>Each is planted in clean deliveries that pass its dimension. Found means: the veto of its own dimension fails; where the fault only lowers a level, the level is
+lower than that of the clean delivery; for a figure that may lie inside its tolerance, the level is lower or the evidence names the fault.</p>
 <table><thead><tr><th>Fault</th><th>Dimension</th><th>Must show as</th><th class="n">Planted</th><th class="n">Found</th><th class="n">Other veto</th>
 <th class="n">None</th><th class="n">Rate</th></tr></thead><tbody>
 {% for t in found.checks.tallies %}<tr{% if not t.good %} class="bad"{% endif %}><td><b>{{ t.fault }}</b><br><span class="note">{{ faults[t.fault].text }}</span>
 {% if t.misses %}<details><summary class="note">not found</summary><ul>{% for m in t.misses[:6] %}<li>{{ m.delivery }}: level {{ m.before }} to {{ m.level }}.
 {{ m.error or m.reason }}{% if m.others %} Other vetoes: {{ m.others|join(", ") }}.{% endif %}</li>{% endfor %}</ul></details>{% endif %}</td>
-<td>{{ t.dimension }} {{ titles[t.dimension] }}</td><td>{{ "veto" if t.shows == "veto" else "lower level" }}</td><td class="n">{{ t.planted }}</td>
+<td>{{ t.dimension }} {{ titles[t.dimension] }}</td><td>{{ {"veto": "veto", "lower": "lower level", "finding": "lower level or named"}[t.shows] }}</td><td class="n">{{ t.planted }}</td>
 <td class="n">{{ t.found }}</td><td class="n">{{ t.others }}</td><td class="n">{{ t.none }}</td>
 <td class="n">{% if t.planted %}{{ "%.1f"|format(100 * t.rate) }} %{% else %}-{% endif %}</td></tr>{% endfor %}</tbody></table>{% endif %}
 {% for title, attacks in (("Judges", found.judges), ("Simulators", found.simulators)) %}{% if attacks %}<h2>{{ title }}</h2>

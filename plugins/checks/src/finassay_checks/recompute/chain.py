@@ -242,6 +242,9 @@ def targets(package: Package) -> Part:
     if made.book is None or made.rebuilt is None or made.fills is None:
         return evolve(blank, text="the log or the prices to link them with are missing")
     cumulated = _cumulated(package)
+    planned = _planned(package)
+    if planned is not None and planned < 0.5:
+        return evolve(blank, linked=False, text=f"{planned:.1%} of purchases have a target above zero at their decision")
     if cumulated is not None and cumulated >= LINKED:
         return evolve(
             blank, linked=True, text=f"cumulated fills equal the positions in {cumulated:.1%} of cells", where=_place(package, "positions")
@@ -253,6 +256,23 @@ def targets(package: Package) -> Part:
     if cumulated is not None:
         text += f"; cumulated fills equal the positions in {cumulated:.1%} of cells"
     return evolve(blank, linked=reached is not None and reached >= LINKED, text=text, rows=lost)
+
+
+def _planned(package: Package) -> float | None:
+    """Share of purchases, decided on a date of the delivered targets, whose name has a target then; None with fewer than ten of them."""
+    trades, weights, found = package.fact(read_delivery).frame("trades"), package.fact(read_delivery).frame("weights"), package.fact(lags)
+    if trades is None or weights is None or found is None or not (weights["kind"] == "target").any():
+        return None
+    rows = weights[(weights["kind"] == "target") & weights["weight"].gt(0)].dropna(subset=["date", "ticker"])
+    wanted = pd.MultiIndex.from_frame(rows[["date", "ticker"]])
+    best: float | None = None
+    for dates in (pd.DatetimeIndex(found.decision), pd.DatetimeIndex(trades["fill_date"])):
+        bought = (trades["shares"] > 0).to_numpy() & np.asarray(dates.isin(rows["date"].unique()))
+        if bought.sum() >= 10:
+            keys = pd.MultiIndex.from_arrays([dates[bought], trades["ticker"][bought]])
+            share = float(keys.isin(wanted).mean())
+            best = share if best is None else max(best, share)
+    return best
 
 
 def _cumulated(package: Package) -> float | None:
