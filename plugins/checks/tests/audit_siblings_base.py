@@ -46,7 +46,7 @@ def walk(rng: np.random.Generator, n: int, start: float = 100.0, vol: float = 0.
 
 def table(rng: np.random.Generator, frame: pd.DataFrame, stem: str, formats: tuple[str, ...] = ADJ) -> Files:
     """A frame in one of several layouts; dates as ISO text."""
-    frame = frame.copy()
+    frame = frame.reset_index(drop=True) if str(rng.choice(["reset", "kept"])) == "reset" or not frame.index.is_unique else frame.copy()
     for name in frame.columns:
         if pd.api.types.is_datetime64_any_dtype(frame[name].dtype):
             frame[name] = frame[name].dt.strftime("%Y-%m-%d")

@@ -47,9 +47,48 @@ def tolerance(name: str, own: float, dividends: bool = False) -> float:
 def compared(package: Package) -> tuple[AuditMetric, ...]:
     """One entry a reported figure, then the program's own values of what is not reported."""
     figures = package.fact(reported)
-    found = [_compared(figure, package) for figure in (*figures, *_of_delivered_curve(figures, package))]
+    found = _judged([_compared(figure, package) for figure in (*figures, *_of_delivered_curve(figures, package))])
     known = {m.name for m in found}
     return (*found, *(m for m in _unreported(package) if m.name not in known))
+
+
+def _judged(found: list[AuditMetric]) -> list[AuditMetric]:
+    """A table that tells of something else (a benchmark, a period, a variant) is not held against the portfolio: one in which most figures
+    differ, where in another table of the folder most fit. A figure that is reported right as well goes before it."""
+    fits: dict[str, list[bool]] = {}
+    for metric in found:
+        if metric.recomputed is not None:
+            fits.setdefault(metric.file, []).append(metric.accepted)
+    if len(fits) < 2:
+        return found
+    share = {file: sum(held) / len(held) for file, held in fits.items()}
+    best = max(share.values())
+    other = {file for file, value in share.items() if value < 0.5 <= best}
+    kept = [
+        evolve(
+            m,
+            recomputed=None,
+            tolerance=None,
+            within_tolerance=None,
+            fault=None,
+            accepted=True,
+            aside=True,
+            note="of another portfolio or period",
+        )
+        if m.file in other and not m.accepted
+        else m
+        for m in found
+    ]
+    leads: dict[str, AuditMetric] = {}
+    for metric in kept:
+        lead = metric.name.split(" (")[0]
+        if lead not in leads or (leads[lead].aside and not metric.aside):
+            leads[lead] = metric
+    made = [
+        m if leads[m.name.split(" (")[0]] is m or " (" in m.name else evolve(m, name=f"{m.name} ({m.label[:60]}, {m.file[-60:]})")
+        for m in kept
+    ]
+    return [evolve(m, name=m.name.split(" (")[0]) if leads[m.name.split(" (")[0]] is old else m for m, old in zip(made, kept, strict=True)]
 
 
 def _of_delivered_curve(figures: Sequence[Reported], package: Package) -> Iterator[Reported]:
@@ -77,7 +116,9 @@ def _by_kind(figure: Reported, package: Package) -> AuditMetric:
     if figure.metric.startswith("turnover"):
         rate = package.fact(turnover)
         if rate is not None:
-            return decide(figure, readings(figure.metric, rate), 0.02, "traded value over the portfolio's value")
+            made = readings(figure.metric, rate)
+            limit = 0.02 if "_mean" in figure.metric or not made else max(0.02, 0.1 * abs(made[0].value))
+            return decide(figure, made, limit, "traded value over the portfolio's value")
         return _missing(figure, "neither fills nor weights with prices were delivered")
     return _of_trades(figure, package)
 
@@ -93,8 +134,9 @@ def _of_trades(figure: Reported, package: Package) -> AuditMetric:
         if own is not None and own.source in ("fills", "round trips", "positions", "equity"):
             return decide(figure, [Alternative("", float(own.curve.equity.iloc[-1]), "same")], None, own.source)
         return _missing(figure, "no portfolio value could be rebuilt")
-    if figure.metric == "fees" and book is not None and book.fills is not None:
-        return decide(figure, [Alternative("", float(book.fills["fee"].sum()), "same")], None, "fees of the fills")
+    paid = book.fills if book is not None else found.fills if found is not None else None
+    if figure.metric == "fees" and paid is not None and float(paid["fee"].sum()):
+        return decide(figure, [Alternative("", float(paid["fee"].sum()), "same")], None, "fees of the fills")
     if figure.metric == "total_return" and found is not None:
         capital = package.fact(statements).number(CAPITAL)
         if capital:

@@ -67,7 +67,7 @@ _OWN = (
 )
 _PATTERNS = tuple((name, re.compile(pattern, re.I)) for name, pattern in _OWN)
 _NEVER = re.compile(
-    r"duration|\bdays?\b(?! ret)|\bdate\b|\b(?:avg|average)\b(?!.*turn)(?! annual)|best|worst (?!draw)|prob\.|smart|√|benchmark|\bvs\b|excess|target|"
+    r"(?:costs?|fees?) (?:a|per) year|duration|\bdays?\b(?! ret)|\bdate\b|\b(?:avg|average)\b(?!.*turn)(?! annual)|best|worst (?!draw)|prob\.|smart|√|benchmark|\bvs\b|excess|target|"
     r"limit|maximum allowed|\bmin(?:imum)?\b|risk[ -]?free|per trade|in market|rolling|rank|confidence|expected|three|six|month perc|consecutive|"
     r"^(?:execution|order|trade|transaction|fill)$|(?:execution|trade|fill) (?:price|time|date)|t-?stat|p-?value|skew|kurt|(?:deflated|information|treynor) ",
     re.I,

@@ -44,6 +44,8 @@ class AuditMetric:
     """Right under a named convention only, or not exactly what the label says."""
     data_fault: bool = False
     """The reported value follows from faulty input data."""
+    aside: bool = False
+    """Of another portfolio or period: not judged."""
     basis: str = ""
     """What the program's own value was computed from."""
     label: str = ""

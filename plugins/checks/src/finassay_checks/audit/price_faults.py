@@ -254,7 +254,9 @@ def _step_finding(table: RoleTable, frame: pd.DataFrame, rows: Any, step: Any, t
         return [AuditFinding("unit_switch", text, "data", table.table.where, row, "one unit", found, facts | {"factor": ratio})]
     if step.kind == "split":
         known = "the declared split" if step.declared else "a split that is not declared"
-        severity: Severity = "info" if step.declared or covered else "data"
+        # Without a volume beside it, a move by two thirds may be real: a wild day of a wide table of closes is worth a look, no more.
+        measured = bool(np.isfinite(frame["volume"].iloc[rows[step.at]]))
+        severity: Severity = "info" if step.declared or covered else "data" if measured else "note"
         text = f"the price steps by {ratio} to 1, {known}: returns across it need adjusted prices"
         return [AuditFinding("split_jump", text, severity, table.table.where, row, "adjusted prices", found, facts | {"ratio": ratio})]
     text = f"one row is on the other side of a {ratio}-for-1 split than the rows around it"

@@ -232,5 +232,5 @@ def _of_figure(figure: Figure) -> Reported | None:
     metric = {"annual_vol": "volatility", "trades": "number_of_trades"}.get(figure.metric, figure.metric)
     around = " ".join(figure.basis.values())
     if metric == "turnover":
-        metric = turnover_name(figure.text, around)
+        metric = turnover_name("turnover", f"{figure.text} {around}")
     return Reported(metric, figure.value, figure.precision, figure.text[:120], figure.text[:200], figure.where, around)

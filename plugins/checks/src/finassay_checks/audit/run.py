@@ -163,7 +163,7 @@ def decided(metrics: tuple[AuditMetric, ...], findings: Iterable[AuditFinding], 
         return "unverifiable", "no table of prices, trades, weights, values or returns could be read"
     notes = [f for f in findings if f.severity == "note"]
     noted = [m for m in told if m.noted]
-    untold = [m for m in reported if m.recomputed is None]
+    untold = [m for m in reported if m.recomputed is None and not m.aside]
     if noted or notes or untold:
         names = dict.fromkeys(
             [*(f"{m.name} ({m.explained_by})" for m in noted), *(f.check for f in notes), *(f"{m.name} not verified" for m in untold)]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from finassay.api.delivery import Package
 from finassay_checks.audit.basis import where_of
@@ -15,6 +16,7 @@ from finassay_checks.audit.trips import joined_words
 from finassay_checks.delivered import read_delivery
 from finassay_checks.facts.late_rows import late_rows
 from finassay_checks.model import Delivered, RoleTable
+from finassay_checks.recompute.lags import lags
 from finassay_checks.recompute.own_day import own_day
 from finassay_checks.recompute.panel import Panel
 from finassay_checks.recompute.rebuilt import price_panel
@@ -53,6 +55,10 @@ def signal_findings(package: Package) -> Iterator[AuditFinding]:
     same = (decided >= fill).fillna(False).to_numpy()
     if not same.any():
         return
+    if signals is not None and "dated signals in words" not in signals.reasons and own.mean() <= 0.5:
+        same = same & _late_by_information(package, len(same))
+        if not same.any():
+            return
     panel = package.fact(price_panel)
     closes, opens = _near(trades.frame, panel, "close"), _near(trades.frame, panel, "open")
     known = texts.str.contains(_AT_CLOSE).to_numpy() | (decided > fill).fillna(False).to_numpy()
@@ -73,6 +79,15 @@ def signal_findings(package: Package) -> Iterator[AuditFinding]:
         "the signal's own close" if closes[late].mean() > 0.5 else "the signal's own date",
         {"count": int(late.sum())},
     )
+
+
+def _late_by_information(package: Package, count: int) -> "NDArray[np.bool_]":
+    """Fills that are not after the last price that their score needs, whatever its label says."""
+    found = package.fact(lags)
+    late = np.zeros(count, dtype=bool)
+    if found is not None:
+        late[found.late] = True
+    return late
 
 
 def _texts_of(table: RoleTable, name: str) -> "pd.Series[str]":

@@ -77,9 +77,14 @@ def _mapped(value: dict[str, Any]) -> pd.DataFrame | None:
 
 
 def _counted(items: list[tuple[str, Any]]) -> bool:
-    """Whether every column's keys count 0, 1, 2 …: the index of pandas' own default orientation."""
-    first = items[0][1]
-    return all(len(v) == len(first) for _, v in items) and all(k == str(n) for n, k in enumerate(first)) and not (len(items) == 1 and len(first) == 1)
+    """Whether every column's keys are the same row numbers, in whatever order: pandas' own default orientation."""
+    first = list(items[0][1])
+    return (
+        all(list(v) == first for _, v in items)
+        and all(k.isdecimal() and len(k) < 8 for k in first)
+        and not all(k.isdecimal() for k, _ in items)
+        and not (len(items) == 1 and len(first) == 1)
+    )
 
 
 def _dated(keys: set[str]) -> bool:
