@@ -311,3 +311,26 @@ def test_evidence_quotes_stand_in_the_report(tmp_path: Path) -> None:
     quotes = [e.text for e in grade(CoreMetricsReported, package).evidence if e.kind.value == "quote"]
     assert quotes
     assert all(contains_quote(quote, text) for quote in quotes)
+
+
+@pytest.mark.parametrize("hole", ["NaN", "inf", "-inf", "N/A"])
+def test_holes_written_out_leave_a_price_table_one(tmp_path: Path, hole: str) -> None:
+    """A second, tiny and clean table must not take the place of the one with holes."""
+    days = pd.bdate_range("2016-01-04", periods=50).strftime("%Y-%m-%d")
+    rows = [f"{day},AAPL,{hole if number % 5 == 0 else 20 + number / 10}" for number, day in enumerate(days)]
+    files = {
+        "data/prices.csv": "date,ticker,close\n" + "\n".join(rows) + "\n",
+        "data/tiny.csv": "date,ticker,close\n2016-01-04,KO,42\n2016-01-05,KO,42.5\n",
+    }
+    package = make_package(tmp_path, [files])
+    verdict = DeliveredDataQuality(NoOptions()).run(package, {})
+    assert isinstance(verdict, Scored)
+    assert verdict.level < 4, verdict.reason
+
+
+def test_a_close_below_zero_is_an_outlier() -> None:
+    frame = pd.DataFrame({"date": pd.bdate_range("2016-01-04", periods=20), "ticker": "AAPL", "close": [20.0 + n / 10 for n in range(20)]})
+    for name in ("open", "high", "low", "adj_close", "volume"):
+        frame[name] = float("nan")
+    frame.loc[7, "close"] = -5.0
+    assert quality_of(frame, "XNYS").counts["o"] >= 1

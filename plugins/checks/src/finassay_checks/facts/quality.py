@@ -151,8 +151,9 @@ def _stale(panel: _Panel) -> Array:
 
 
 def _jumps(panel: _Panel) -> Array:
-    """One-day moves beyond 50 % that no split, volume, open, high or low explains, and spikes that return the next day."""
-    marks = np.zeros_like(panel.present)
+    """One-day moves beyond 50 % that no split, volume, open, high or low explains, spikes that return the next day, and closes
+    that no share can have."""
+    marks = panel.close <= 0
     for column in range(panel.close.shape[1]):
         rows = np.flatnonzero(~np.isnan(panel.close[:, column]) & (panel.close[:, column] > 0))
         values = panel.close[rows, column]

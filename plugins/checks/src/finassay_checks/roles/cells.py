@@ -26,7 +26,9 @@ _FORMATS = (
     "%d-%b-%y",
     "%Y.%m.%d",
 )
-_EMPTY = frozenset({"", "-", "--", "nan", "none", "null", "na", "n/a", "#n/a", "nat", "<na>"})
+_EMPTY = frozenset(
+    {"", "-", "--", "nan", "none", "null", "na", "n/a", "#n/a", "nat", "<na>", "inf", "-inf", "+inf", "infinity", "-infinity"}
+)
 _SUFFIX = {"k": 1e3, "m": 1e6, "mn": 1e6, "mm": 1e6, "bn": 1e9, "b": 1e9}
 _NUMBER = re.compile(
     r"^\(?\s*([-+]?)\s*(?:US\$|[$€£])?\s*([-+]?)\s*(\d[\d,.' \u00a0\u202f]*|\.\d+)(?:[eE]([-+]?\d{1,3}))?\s*(%|x|bps?|bp|k|mn"
@@ -222,4 +224,5 @@ def to_tickers(series: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def is_blank(text: str) -> bool:
+    """Whether a cell stands for nothing: empty, or a word for a missing or infinite number."""
     return text.strip().lower() in _EMPTY

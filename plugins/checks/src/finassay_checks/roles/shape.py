@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 
 from finassay_checks.model import Table
 from finassay_checks.roles import names
-from finassay_checks.roles.cells import DATE_SHARE, strings_of, to_dates, to_numbers
+from finassay_checks.roles.cells import DATE_SHARE, is_blank, strings_of, to_dates, to_numbers
 
 Kind = Literal["date", "number", "text", "bool", "empty"]
 SAMPLE = 600
@@ -65,6 +65,11 @@ def _kind(series: "pd.Series[Any]", name: str, timezone: str) -> Kind:
     texts = strings_of(series)
     if set(texts.str.lower().head(5)) <= _BOOLS and set(texts.str.lower()) <= _BOOLS:
         return "bool"
+    blank = [cell for cell, text in texts.items() if is_blank(text)]
+    if blank:  # 'NaN' and 'inf' written out are holes, and say nothing about the kind
+        filled -= int(series.isin(blank).sum())
+        if not filled:
+            return "empty"
     named = names.is_date_name(name)
     numbers = int(to_numbers(series).notna().sum())
     if named or numbers < filled:
