@@ -24,6 +24,7 @@ def dimensions() -> str:
     for dimension in DIMENSIONS:
         lines += [f"\n## {dimension.id} {dimension.title}\n", dimension.looks_at, ""]
         lines += [f"{level}. {text}" for level, text in enumerate(dimension.anchors)]
+        lines += ["", f"To pass the veto: {dimension.to_pass}"] if dimension.to_pass else []
     return "\n".join(lines)
 
 
@@ -58,6 +59,7 @@ def exit_codes() -> str:
         0: "success",
         1: "a failure that has no code of its own",
         2: "a wrong option or name",
+        errors.FILE_REFUSED: "the system refused a file (no space, no permission, a folder in the way); the message names it and the reason",
         130: "stopped by hand",
         141: "the reader of the output went away",
     }

@@ -33,3 +33,5 @@ class Dimension:
     """Counts only if it raises its category's mean (3.6)."""
     looks_at: str = ""
     """One sentence for a person: what is looked at."""
+    to_pass: str = ""
+    """One sentence for the agent's author: what passes the veto. It says nothing of any strategy; empty where there is no veto."""

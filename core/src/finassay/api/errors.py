@@ -6,7 +6,7 @@ An exception that is none of these is unknown and therefore does not count.
 """
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class Blame(StrEnum):
@@ -18,6 +18,10 @@ class Blame(StrEnum):
     SANDBOX = "sandbox"
     JUDGE = "judge"
     HARNESS = "harness"
+
+
+FILE_REFUSED: Final = 8
+"""Exit code where the system refused a file: no space, no permission, a folder in the way."""
 
 
 class FinassayError(Exception):
@@ -61,11 +65,21 @@ class PreflightError(FinassayError):
 
     exit_code = 5
 
+    def __init__(self, message: str, *, hint: str = "", problems: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = problems
+
 
 class RunLockedError(FinassayError):
     """Another program is writing this run folder."""
 
     exit_code = 6
+
+
+class NothingGradedError(FinassayError):
+    """No session of the run could be graded; the lines above the message say how each ended."""
+
+    exit_code = 9
 
 
 class AgentError(FinassayError):

@@ -89,6 +89,15 @@ class Evaluator:
 
 
 @frozen
+class Unread:
+    """A delivered file that grading could not look into, and why: plain facts about the agent's own files."""
+
+    file: str
+    """As it may be shown; empty where it is about the whole delivery."""
+    reason: str
+
+
+@frozen
 class Scorecard:
     """Equations (3) to (6) of the paper on one session, with every verdict."""
 
@@ -111,6 +120,8 @@ class Scorecard:
     """What left the grading incomplete, in words."""
     by_turn: tuple[TurnScore, ...] = ()
     elicitation: Elicitation | None = None
+    unread: tuple[Unread, ...] = ()
+    """Files that were not taken, or not read in whole: what the verdicts do not rest on."""
 
     def graded(self, dimension: str) -> Graded | None:
         return next((g for g in self.verdicts if g.dimension == dimension), None)

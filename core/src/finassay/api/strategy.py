@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from attrs import Factory, frozen
 
@@ -147,13 +147,16 @@ class Observable:
     arguments: Mapping[str, str | float] = Factory(dict)
 
 
+DATA_KINDS: Final = ("prices", "fundamentals", "sectors", "announcements", "market-cap", "rates")
+"""Kinds of data that strategies may need."""
+
+
 @runtime_checkable
 class Grammar(Protocol):
     """A space of strategies that can be sampled, counted and put into words.
 
-    Everything is a pure function of the grammar's version and the arguments. `needs` names kinds of data (`prices`,
-    `fundamentals`, `sectors`, `announcements`, `market-cap`, `rates`); a strategy is drawn only if those suffice;
-    the empty set means every kind.
+    Everything is a pure function of the grammar's version and the arguments. `needs` names kinds of data
+    (`DATA_KINDS`); a strategy is drawn only if those suffice; the empty set means every kind.
     """
 
     id: str

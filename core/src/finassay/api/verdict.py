@@ -56,7 +56,11 @@ class Scored:
     unverified: tuple[str, ...] = ()
     """Strategy items or audit checks that nobody could decide; not empty means that the grading is incomplete."""
     facts: Mapping[str, Json] = Factory(dict)
-    """Numbers behind the level, for tables: shares, counts, recomputed metrics."""
+    """Numbers behind the level, for tables: shares, counts, recomputed metrics.
+
+    A fact `unread`, a list of {"file", "reason"}, names delivered files that could not be looked into. They are told beside the files and
+    to the agent, so a reason must say nothing of the strategy.
+    """
 
     def __attrs_post_init__(self) -> None:
         if not 0 <= self.level <= 4:

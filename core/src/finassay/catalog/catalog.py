@@ -23,7 +23,7 @@ class AmbiguousComponentError(CatalogError):
 
 
 class BrokenComponentError(CatalogError):
-    """Names the id, the distribution and version that offer it, and why it cannot be used."""
+    """An installed component cannot be used; the message names it, its distribution and version, and why."""
 
     exit_code = 7
 
@@ -101,7 +101,9 @@ class Catalog:
         """The factory behind an offer, checked. Raises `BrokenComponentError`."""
         try:
             factory = offer.entry.load()
-        except Exception as error:  # somebody else's code
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # somebody else's code, which may also call sys.exit
             raise _broken(offer, f"cannot be imported: {type(error).__name__}: {error}") from error
         missing = [name for name in ("api_version", "description", "Options") if not hasattr(factory, name)]
         if missing or not callable(factory):
@@ -130,7 +132,9 @@ class Catalog:
         settings = self.options(offer, factory, options or {})
         try:
             component = factory(settings)
-        except Exception as error:  # somebody else's code
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # somebody else's code, which may also call sys.exit
             raise _broken(offer, f"cannot be made: {type(error).__name__}: {error}") from error
         missing = [name for name in KINDS[kind].members if not hasattr(component, name)]
         if missing:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from finassay.api.errors import FinassayError, UsageError
+from finassay.cli.words import one_line
 
 
 def print_results(results: Iterable[Any]) -> bool:
@@ -17,8 +18,8 @@ def print_results(results: Iterable[Any]) -> bool:
         word, colour = ("ok", "green") if result.ok else (("FAILS", "red") if result.level == "must" else ("should", "yellow"))
         passed &= result.ok or result.level != "must"
         click.echo(
-            f"{click.style(word, fg=colour)}  {result.id}: {result.reason}"
-            + (f"\n      {result.detail}" if result.detail and not result.ok else "")
+            f"{click.style(word, fg=colour)}  {one_line(f'{result.id}: {result.reason}')}"
+            + (f"\n      {one_line(result.detail, 2_000)}" if result.detail and not result.ok else "")
         )
     if count == 0:
         raise FinassayError("nothing was checked")

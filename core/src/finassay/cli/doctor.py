@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from finassay.cli.words import count, one_line
+
 
 @click.command()
 def doctor() -> None:
@@ -14,13 +16,14 @@ def doctor() -> None:
 
     from finassay.api.errors import FinassayError
     from finassay.catalog.catalog import Catalog
+    from finassay.runs.build import probed
 
-    problems = 0
+    broken: set[str] = set()
 
     def line(ok: bool, what: str, detail: str, hint: str = "") -> None:
         click.echo(
-            f"{click.style('ok' if ok else '--', fg='green' if ok else 'yellow')}  {what}: {detail}"
-            + (f"  ({hint})" if hint and not ok else "")
+            f"{click.style('ok' if ok else '--', fg='green' if ok else 'yellow')}  {one_line(f'{what}: {detail}')}"
+            + (f"  ({one_line(hint)})" if hint and not ok else "")
         )
 
     line(sys.version_info >= (3, 11), "python", f"{platform.python_version()}, finassay {version('finassay')}", "3.11 or newer is needed")
@@ -31,20 +34,24 @@ def doctor() -> None:
     for offer in catalog.offers("sandbox"):
         try:
             sandbox, _ = catalog.create("sandbox", offer.qualified)
-            probe = sandbox.probe()
+            probe = probed(sandbox)
             isolating |= probe.ok and sandbox.isolation.files
             line(probe.ok, f"sandbox {offer.id}", probe.detail, probe.hint)
         except FinassayError as error:
-            problems += 1
+            broken.add(offer.qualified)
             line(False, f"sandbox {offer.id}", str(error), error.hint)
     if not isolating:
-        line(False, "isolation", "no sandbox that hides the run's files from agents works here", "on Debian: apt-get install bubblewrap")
+        known = any(offer.id == "bubblewrap" for offer in catalog.offers("sandbox"))
+        needed = "on Debian: apt-get install bubblewrap" if known else "install the plugin finassay-sandbox-bubblewrap"
+        line(False, "isolation", "no sandbox that hides the run's files from agents works here", needed)
     for kind in ("agent", "grammar", "persona", "simulator", "judge", "check", "reader", "reporter", "channel"):
         names = [o.id for o in catalog.offers(kind)]
-        line(bool(names), f"{kind}s", f"{len(names)}: {', '.join(names)}" if len(names) <= 8 else str(len(names)), "none is installed")
+        line(
+            bool(names), f"{kind}s", f"{len(names)}: {', '.join(names)}" if 0 < len(names) <= 8 else str(len(names) or "none is installed")
+        )
     for health in catalog.health():
-        if health.problem:
-            problems += 1
+        if health.problem and health.offer.qualified not in broken:
+            broken.add(health.offer.qualified)
             line(False, f"{health.offer.kind} {health.offer.id}", health.problem)
-    if problems:
-        raise FinassayError(f"{problems} installed components cannot be used")
+    if broken:
+        raise FinassayError(f"{count(len(broken), 'installed component')} cannot be used")

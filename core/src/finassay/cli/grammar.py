@@ -19,7 +19,7 @@ def size(name: str) -> None:
     from rich.table import Table
 
     from finassay.catalog.catalog import Catalog
-    from finassay.cli.render import console
+    from finassay.cli.render import console, line
 
     found, origin = Catalog.installed().create("grammar", name)
     started = time.perf_counter()
@@ -27,13 +27,16 @@ def size(name: str) -> None:
     seconds = time.perf_counter() - started
     out = console()
     out.print(
-        f"{origin}: [bold]{counted.total:,}[/bold] coherent strategies [dim](counted in {seconds * 1000:.0f} ms)[/dim]", highlight=False
+        line(f"{origin}: ")
+        .append(f"{counted.total:,}", style="bold")
+        .append(" coherent strategies ")
+        .append(f"(counted in {seconds * 1000:.0f} ms)", style="dim")
     )
     table = Table("slot", "option", "strategies", box=None)
     table.columns[2].justify = "right"
     for slot, options in counted.by.items():
         for index, (option, count) in enumerate(options.items()):
-            table.add_row(slot if index == 0 else "", option, f"{count:,}")
+            table.add_row(line(slot) if index == 0 else "", line(option), f"{count:,}")
     out.print(table)
 
 

@@ -1,6 +1,7 @@
 """Entry point. Imports click and metadata only: a command is imported when it runs, so that `--help` answers at once."""
 
 import sys
+import traceback
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import Any
@@ -21,6 +22,8 @@ BUILTIN = {
     "doctor": ("finassay.cli.doctor:doctor", "Say what works on this machine, and what does not."),
 }
 GROUP = "finassay.commands"
+STOPPED = (130, 143)
+"""Exit codes of a program that was asked to stop, by hand or by its caller."""
 
 
 def _offered() -> dict[str, EntryPoint]:
@@ -48,9 +51,13 @@ class LazyGroup(click.Group):
             return None
         try:
             loaded: click.Command = entry.load()
-        except Exception as error:  # somebody else's code
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # somebody else's code, which may also call sys.exit
+            from finassay.api.errors import CatalogError
+
             who = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
-            raise click.ClickException(f"command {cmd_name!r} of {who} cannot be loaded: {type(error).__name__}: {error}") from error
+            raise CatalogError(f"command {cmd_name!r} of {who} cannot be loaded: {type(error).__name__}: {error}") from error
         return loaded
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -90,15 +97,41 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(141)
-    except Exception as error:
-        from finassay.api.errors import FinassayError
-
-        if "--debug" in arguments or not isinstance(error, FinassayError):
+    except SystemExit as error:
+        if error.code in STOPPED or not any(a in BUILTIN for a in arguments):
             raise
-        click.echo(f"error: {error}", err=True)
+        click.echo(f"internal error: a plugin ended the program (sys.exit({error.code!r})); see: finassay plugins --check", err=True)
+        sys.exit(1)
+    except Exception as error:
+        sys.exit(_tell(error, debug="--debug" in arguments))
+
+
+def _tell(error: Exception, *, debug: bool) -> int:
+    """Print an error as one line and a hint, with `debug` the traceback before them; the exit code."""
+    from finassay.api.errors import FILE_REFUSED, FinassayError, PreflightError
+    from finassay.cli.words import clean, one_line
+
+    if debug:
+        click.echo(clean("".join(traceback.format_exception(error))), err=True)
+    if isinstance(error, PreflightError) and error.problems:
+        click.echo("error: the run was not started:", err=True)
+        for problem in error.problems:
+            click.echo(f"  - {one_line(problem, 2_000)}", err=True)
+        return error.exit_code
+    if isinstance(error, FinassayError):
+        click.echo(f"error: {one_line(str(error), 2_000)}", err=True)
         if error.hint:
-            click.echo(f"hint: {error.hint}", err=True)
-        sys.exit(error.exit_code)
+            click.echo(f"hint: {one_line(error.hint, 2_000)}", err=True)
+        return error.exit_code
+    if isinstance(error, OSError) and (error.strerror or error.filename):
+        named = " -> ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+        said = f"{named}: " if named else ""
+        click.echo(f"error: {one_line(said + (error.strerror or type(error).__name__), 2_000)}", err=True)
+        return FILE_REFUSED
+    click.echo(f"internal error: {one_line(f'{type(error).__name__}: {error}')}; run again with --debug for the traceback", err=True)
+    if not debug:
+        click.echo("hint: --debug stands before the command: finassay --debug …", err=True)
+    return 1
 
 
 if __name__ == "__main__":

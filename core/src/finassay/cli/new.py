@@ -1,8 +1,11 @@
 """`finassay new`."""
 
+import shlex
 from pathlib import Path
 
 import click
+
+from finassay.cli.words import one_line
 
 
 @click.command()
@@ -20,5 +23,7 @@ def new(kind: str, name: str, out: Path) -> None:
     from finassay.testing.template import make_distribution
 
     folder = make_distribution(kind, name, out)
-    click.echo(f"made {folder}")
-    click.echo(f"next: pip install -e {folder}, then: finassay conform {kind} {name}")
+    click.echo(one_line(f"made {folder}"))
+    click.echo(one_line(f"next: pip install -e {shlex.quote(str(folder))}, then: finassay conform {kind} {name}"))
+    if kind in ("agent", "agents"):
+        click.echo("(conform starts agents in a sandbox: finassay-sandbox-local or finassay-sandbox-bubblewrap must be installed)")

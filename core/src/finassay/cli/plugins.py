@@ -2,6 +2,8 @@
 
 import click
 
+from finassay.cli.words import one_line
+
 
 @click.command()
 @click.argument("kind", required=False)
@@ -27,16 +29,16 @@ def plugins(kind: str | None, check: bool) -> None:
             if rows:
                 click.secho(f"{name}", bold=True)
                 for offer in rows:
-                    click.echo(f"  {offer.id:{width}}  {offer.distribution} {offer.version}")
+                    click.echo("  " + one_line(f"{offer.id:{width}}  {offer.distribution} {offer.version}"))
         if not offers:
             click.echo("nothing is installed" + (f" of kind {chosen}" if chosen else ""))
         return
     health = [h for h in catalog.health() if chosen in (None, h.offer.kind)]
     for entry in health:
         mark = click.style("ok", fg="green") if not entry.problem else click.style("broken", fg="red")
-        click.echo(
-            f"{mark}  {entry.offer.kind} {entry.offer.id} ({entry.offer.distribution} {entry.offer.version}): {entry.problem or entry.description}"
-        )
+        offer = entry.offer
+        said = f"{offer.kind} {offer.id} ({offer.distribution} {offer.version}): {entry.problem or entry.description}"
+        click.echo(f"{mark}  {one_line(said)}")
     broken = sum(1 for entry in health if entry.problem)
     if broken:
         raise CatalogError(f"{broken} of {len(health)} cannot be used")

@@ -4,9 +4,11 @@ import threading
 from types import TracebackType
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from finassay.api.scorecard import Scorecard
+from finassay.cli.words import one_line
 from finassay.runs.execute import Progress as Callbacks
 from finassay.runs.folder import SessionKey
 from finassay.runs.plan import Planned
@@ -32,6 +34,7 @@ class RunProgress:
         self._held = self._bar.add_task("sessions", total=total)
         self._graded = self._bar.add_task("graded", total=total)
         self._running: dict[str, str] = {}
+        self._details: dict[str, str] = {}
 
     def __enter__(self) -> "RunProgress":
         self._bar.start()
@@ -54,11 +57,17 @@ class RunProgress:
     def _ended(self, key: SessionKey, ending: Ending) -> None:
         with self._lock:
             self._running.pop(key.id, None)
+            self._details[key.id] = ending.detail
         self._bar.advance(self._held)
         self._line(f"{key.id}: {ending.reason}" + (f" ({ending.detail})" if ending.detail else ""))
 
-    def graded(self, key: SessionKey, card: Scorecard) -> None:
+    def graded(self, key: SessionKey, card: Scorecard, detail: str = "") -> None:
+        """Tell of a grading; `detail` says why a session that is not graded ended, if it was not held before these eyes."""
         self._bar.advance(self._graded)
+        if card.grading == "none":
+            detail = detail or self._details.get(key.id, "")
+            self._line(f"{key.id}: not graded: {card.end_reason}" + (f" ({detail})" if detail else ""))
+            return
         quality = "-" if card.quality is None else f"{card.quality:.1f}"
         verdict = "accepted" if card.accepted else f"not accepted; vetoes failed: {', '.join(card.failed_vetoes) or 'none'}"
         self._line(f"{key.id}: graded, quality {quality}, {verdict}")
@@ -70,7 +79,7 @@ class RunProgress:
         with self._lock:
             self._running[key.id] = what
             shown = "; ".join(f"{name} {state}" for name, state in list(self._running.items())[:2])
-        self._bar.update(self._held, description=f"sessions  [dim]{shown}[/dim]")
+        self._bar.update(self._held, description=f"sessions  [dim]{escape(one_line(shown, 120))}[/dim]")
 
     def _line(self, text: str) -> None:
-        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._bar.console.print(one_line(text), markup=False, highlight=False, soft_wrap=True)

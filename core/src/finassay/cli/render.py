@@ -1,5 +1,6 @@
-"""What commands print. Everything that an agent wrote is shown with control characters replaced and without markup."""
+"""What commands print. Everything that an agent, a plugin or a file wrote is shown with control characters replaced and without markup."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
@@ -7,13 +8,18 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from finassay.api.dimension import Dimension
 from finassay.api.errors import UsageError
-from finassay.api.scorecard import RunView, SessionView
+from finassay.api.scorecard import Graded, RunView, Scorecard, SessionView
 from finassay.api.task import Task
-from finassay.api.verdict import Measured, NotApplicable, Scored, Unscored
-from finassay.session.intake import displayed
+from finassay.api.verdict import Evidence, Measured, NotApplicable, Scored, Unscored
+from finassay.cli.words import clean, one_line
 
 MAX_SHOWN = 200_000
+MAX_EVIDENCE = 12
+MAX_FILES = 500
+LOW = 3
+"""`show --failed` shows levels below this."""
 
 
 WIDE = 150
@@ -28,19 +34,24 @@ def console() -> Console:
 
 def safe(text: str, limit: int = 20_000) -> Text:
     """Hostile text for a terminal: lines kept, every other control or formatting character replaced, bounded."""
-    shown = text[:limit] + ("…" if len(text) > limit else "")
-    return Text("\n".join("".join(c if c == "\t" else displayed(c) for c in line) for line in shown.split("\n")))
+    return Text(clean(text[:limit]) + ("…" if len(text) > limit else ""))
 
 
-def show_task(out: Console, task: Task, catalog: Any, *, reveal: bool) -> None:
+def line(text: str, limit: int = 300, style: str = "") -> Text:
+    """The same on one line."""
+    return Text(one_line(text, limit), style=style)
+
+
+def show_task(out: Console, task: Task, *, reveal: bool) -> None:
     """The public part of a task; the hidden strategy only if asked for."""
     conditions = task.conditions
-    table = Table(title=f"task {task.id}", show_header=False, box=None, title_justify="left")
-    table.add_row("persona", task.persona)
-    table.add_row("opening", safe(_opening(task, catalog)))
-    table.add_row("universe", safe(conditions.universe.text))
+    table = Table(title=line(f"task {task.id}"), show_header=False, box=None, title_justify="left")
+    table.add_row("persona", line(task.persona))
+    table.add_row("opening tells", line("; ".join(task.belief.item(name).opening for name in task.belief.opening) or "nothing", 2_000))
+    table.add_row("", Text("the user puts it in words of their own, drawn for each session", style="dim"))
+    table.add_row("universe", line(conditions.universe.text, 2_000))
     table.add_row("data until", conditions.cutoff.isoformat())
-    table.add_row("channels", ", ".join(conditions.channels) or "none")
+    table.add_row("channels", line(", ".join(conditions.channels) or "none"))
     table.add_row(
         "limits", f"{conditions.max_turns} turns of {conditions.turn_seconds:g} s; network {'allowed' if conditions.network else 'off'}"
     )
@@ -48,26 +59,12 @@ def show_task(out: Console, task: Task, catalog: Any, *, reveal: bool) -> None:
         table.add_row("difficulty", str(task.strategy.difficulty))
         opening = set(task.belief.opening)
         for item in task.belief.items:
-            table.add_row("told at once" if item.id in opening else "hidden", safe(f"{item.sentence}  [{item.id}]"))
+            table.add_row("told at once" if item.id in opening else "hidden", line(f"{item.sentence}  [{item.id}]", 2_000))
         for name, value in task.strategy.parameters.items():
-            table.add_row("parameter", f"{name} = {value:g}")
+            table.add_row("parameter", line(f"{name} = {value:g}"))
     else:
         table.add_row("strategy", "sealed (--reveal shows it)")
     out.print(table)
-
-
-def _opening(task: Task, catalog: Any) -> str:
-    """What the default simulator would say first; the opening items alone where no simulator or persona is installed."""
-    from finassay.api.conversation import Conversation
-    from finassay.api.errors import CatalogError
-    from finassay.api.simulator import Scene
-
-    try:
-        simulator, _ = catalog.create("simulator", "policy")
-        source, _ = catalog.create("persona", task.persona)
-        return str(simulator.open(Scene(task, source.persona, Conversation(), turns_left=task.conditions.max_turns)))
-    except CatalogError:
-        return "; ".join(task.belief.item(name).opening for name in task.belief.opening)
 
 
 def print_run(out: Console, view: RunView) -> None:
@@ -75,89 +72,158 @@ def print_run(out: Console, view: RunView) -> None:
     from finassay.grading.summary import summarise
     from finassay.grading.tables import run_table
 
-    for note in view.notes:
-        out.print(Text(note, style="dim"))
+    print_notes(out, view)
     if not view.sessions:
         out.print("no session has ended yet")
         return
     out.print(run_table(summarise(view)))
 
 
+def print_notes(out: Console, view: RunView) -> None:
+    for note in view.notes:
+        out.print(line(note, 2_000, "dim"))
+
+
+def is_graded(card: Scorecard | None) -> bool:
+    """Whether there are verdicts; a session that ended for a reason that is not graded has none."""
+    return card is not None and card.grading != "none"
+
+
 def list_sessions(out: Console, view: RunView) -> None:
+    print_notes(out, view)
     table = Table("session", "end", "quality", "accepted", "vetoes failed", box=None)
     for session in view.sessions:
         card = session.scorecard
-        quality = "-" if card is None or card.quality is None else f"{card.quality:.1f}"
-        accepted = "-" if card is None else ("yes" if card.accepted else "no")
-        table.add_row(session.id, session.end_reason, quality, accepted, ", ".join(card.failed_vetoes) if card else "")
+        name, end = line(session.id), line(session.end_reason)
+        if card is None or not is_graded(card):
+            table.add_row(name, end, "-", "-", Text("not graded", style="dim"))
+            continue
+        quality = "-" if card.quality is None else f"{card.quality:.1f}"
+        table.add_row(name, end, quality, "yes" if card.accepted else "no", ", ".join(card.failed_vetoes) or "none")
     out.print(table)
 
 
 def show_session(out: Console, view: SessionView) -> None:
     """Conversation, files, and every score with its source and evidence."""
-    out.rule(f"session {view.id}")
+    out.rule(line(f"session {view.id}"))
     for message in view.conversation.messages:
         style = "cyan" if message.sender == "user" else "green"
         title = f"{message.id} {message.sender}" + (" (cut by the clock)" if message.cut else "")
-        out.print(Panel(safe(message.text), title=title, title_align="left", border_style=style))
-    out.print(f"ended: [bold]{view.end_reason}[/bold]", safe(view.end_detail))
-    files = Table("file", "bytes", title="delivered", title_justify="left", box=None)
-    for file in view.deliveries[-1].files if view.deliveries else ():
-        files.add_row(safe(displayed(file.path)), f"{file.size:,}")
-    for rejected in view.deliveries[-1].rejected if view.deliveries else ():
-        files.add_row(safe(rejected.path), safe(f"not taken: {rejected.reason}"))
-    out.print(files)
-    if view.scorecard is None:
-        out.print("not graded")
+        out.print(Panel(safe(message.text), title=line(title), title_align="left", border_style=style))
+    _print_end(out, view)
+    _print_files(out, view)
+    if view.scorecard is None or not is_graded(view.scorecard):
+        out.print(_ungraded(view))
         return
-    _show_scores(out, view)
+    _print_scores(out, view.scorecard)
 
 
-def _show_scores(out: Console, view: SessionView) -> None:
+def show_failed(out: Console, view: SessionView) -> None:
+    """Only what went wrong: failed vetoes, levels below 3, and vetoes without a verdict."""
+    out.rule(line(f"session {view.id}"))
+    _print_end(out, view)
+    if view.scorecard is None or not is_graded(view.scorecard):
+        out.print(_ungraded(view))
+        return
+    _print_scores(out, view.scorecard, failed=True)
+
+
+def _print_end(out: Console, view: SessionView) -> None:
+    out.print(Text("ended: ").append(one_line(view.end_reason), style="bold"), line(view.end_detail, 1_000))
+
+
+def _ungraded(view: SessionView) -> Text:
+    return line("not graded" if view.scorecard is None else f"not graded: {view.end_reason}")
+
+
+def _print_files(out: Console, view: SessionView) -> None:
+    last = view.deliveries[-1] if view.deliveries else None
+    files = Table("file", "bytes", "finding", title="delivered", title_justify="left", box=None)
+    unread = {found.file: found.reason for found in view.scorecard.unread} if view.scorecard else {}
+    for file in last.files[:MAX_FILES] if last else ():
+        files.add_row(line(file.path), f"{file.size:,}", line(unread.pop(file.path, "")))
+    for rejected in last.rejected[:MAX_FILES] if last else ():
+        unread.pop(rejected.path, None)
+        files.add_row(line(rejected.path), "", line(f"not taken: {rejected.reason}"))
+    for path, reason in list(unread.items())[:MAX_FILES]:
+        files.add_row(line(path or "(all files)"), "", line(reason))
+    out.print(files)
+    if last and len(last.files) > MAX_FILES:
+        out.print(f"and {len(last.files) - MAX_FILES:,} more files")
+
+
+def _print_scores(out: Console, card: Scorecard, *, failed: bool = False) -> None:
     from finassay.grading.dimensions import DIMENSIONS
     from finassay.grading.tables import session_table
 
-    card = view.scorecard
-    assert card is not None
     out.print(session_table(card))
     for dimension in DIMENSIONS:
         graded = card.graded(dimension.id)
-        if graded is None:
-            continue
-        failed = dimension.id in card.failed_vetoes
-        title = f"{dimension.id} {dimension.title}" + ("  VETO FAILED" if failed else "")
-        match graded.verdict:
-            case Scored() as scored:
-                raw = f" (judge {scored.raw_level}, bounded)" if scored.raw_level not in (None, scored.level) else ""
-                out.print(
-                    Text(f"{title}: {scored.level}/4{raw}  [{scored.source.value}, {scored.by}]", style="bold red" if failed else "bold")
-                )
-                out.print(safe("  " + scored.reason))
-                for evidence in scored.evidence[:12]:
-                    parts = [
-                        f"{evidence.kind.value}: {evidence.text}",
-                        evidence.where,
-                        f"rows {', '.join(evidence.rows[:6])}" if evidence.rows else "",
-                    ]
-                    parts += [
-                        f"expected {evidence.expected}" if evidence.expected else "",
-                        f"found {evidence.found}" if evidence.found else "",
-                    ]
-                    out.print(safe("    - " + " · ".join(p for p in parts if p), 1000))
-            case Measured() as measured:
-                shown = ", ".join(f"{k} {'unknown' if v is None else v}" for k, v in measured.values.items())
-                out.print(Text(f"{title}: {shown}", style="bold"))
-            case NotApplicable() as absent:
-                out.print(Text(f"{title}: not applicable", style="bold"), safe(absent.reason))
-            case Unscored() as unscored:
-                out.print(Text(f"{title}: no verdict ({unscored.reason})", style="bold yellow"), safe(unscored.detail))
+        if graded is not None and (not failed or _went_wrong(dimension, graded, card)):
+            _print_score(out, dimension, graded, card)
+
+
+def _went_wrong(dimension: Dimension, graded: Graded, card: Scorecard) -> bool:
+    low = graded.level is not None and graded.level < LOW
+    return low or dimension.id in card.failed_vetoes or (dimension.veto is not None and graded.unscored is not None)
+
+
+def _print_score(out: Console, dimension: Dimension, graded: Graded, card: Scorecard) -> None:
+    failed = dimension.id in card.failed_vetoes
+    title = f"{dimension.id} {dimension.title}" + ("  VETO FAILED" if failed else "")
+    match graded.verdict:
+        case Scored() as scored:
+            raw = f" (judge {scored.raw_level}, bounded)" if scored.raw_level not in (None, scored.level) else ""
+            style = "bold red" if failed else "bold"
+            out.print(line(f"{title}: {scored.level}/4{raw}  [{scored.source.value}, {scored.by}]", style=style))
+            out.print(safe("  " + scored.reason))
+            if failed and dimension.to_pass:
+                out.print(Text(f"  To pass: {dimension.to_pass}"))
+            for text in _evidence_lines(scored.evidence):
+                out.print(line(text, 1_000))
+        case Measured() as measured:
+            shown = ", ".join(f"{name} {measure(value)}" for name, value in measured.values.items())
+            out.print(line(f"{title}: {shown}", 2_000, "bold"))
+        case NotApplicable() as absent:
+            out.print(line(f"{title}: not applicable", style="bold"), safe(absent.reason))
+        case Unscored() as unscored:
+            out.print(line(f"{title}: no verdict ({unscored.reason})", style="bold yellow"), safe(unscored.detail))
+
+
+def _evidence_lines(evidence: tuple[Evidence, ...]) -> Iterator[str]:
+    """Each thing that was seen once, with everything that was expected of it."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for one in evidence:
+        tails = groups.setdefault((one.kind.value, one.text, one.where), [])
+        parts = [f"rows {', '.join(one.rows[:6])}" if one.rows else ""]
+        parts += [f"expected {one.expected}" if one.expected else "", f"found {one.found}" if one.found else ""]
+        tail = " · ".join(part for part in parts if part)
+        if tail and tail not in tails:
+            tails.append(tail)
+    for (kind, text, where), tails in list(groups.items())[:MAX_EVIDENCE]:
+        yield "    - " + " · ".join(part for part in (f"{kind}: {text}", where, "; ".join(tails)) if part)
+    if len(groups) > MAX_EVIDENCE:
+        yield f"    and {len(groups) - MAX_EVIDENCE} more"
+
+
+def measure(value: float | str | None) -> str:
+    """A measured value for people: thousands separated, three decimals at most, three digits where it is small."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, str):
+        return value
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    if 0 < abs(value) < 0.01:
+        return f"{value:.3g}"
+    return f"{value:,.3f}".rstrip("0").rstrip(".")
 
 
 def show_file(folder: Any, view: SessionView, path: str) -> None:
     """A delivered file as text, bounded. Raises `UsageError` for one that was not delivered."""
     file = view.deliveries[-1].file(path) if view.deliveries else None
     if file is None:
-        names = ", ".join(f.path for f in view.deliveries[-1].files[:10]) if view.deliveries else "nothing"
-        raise UsageError(f"{path!r} was not delivered", hint=f"Delivered: {names}")
+        names = ", ".join(f.path for f in view.deliveries[-1].files[:10]) if view.deliveries else ""
+        raise UsageError(f"{path!r} was not delivered", hint=f"Delivered: {names or 'nothing'}")
     with open(folder.blobs.path(file.sha256), "rb") as stream:
         console().print(safe(stream.read(MAX_SHOWN).decode("utf-8", "replace"), MAX_SHOWN), soft_wrap=True)

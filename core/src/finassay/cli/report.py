@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from finassay.cli.words import one_line
+
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
@@ -24,4 +26,4 @@ def report(run: Path, out: Path | None, reporter: str) -> None:
     print_run(console(), view)
     writer, _ = Catalog.installed().create("reporter", reporter)
     page = writer.write(view, out or folder.root / "report")
-    click.echo(f"page: {page}")
+    click.echo(one_line(f"page: {page}"))

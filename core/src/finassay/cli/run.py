@@ -1,5 +1,6 @@
 """`finassay run`."""
 
+import shlex
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,8 @@ from typing import Any
 
 import click
 
-from finassay.api.errors import UsageError
+from finassay.api.errors import NothingGradedError, UsageError
+from finassay.cli.words import one_line
 
 
 @click.command()
@@ -45,20 +47,20 @@ def run(agents: tuple[str, ...], tasks_path: Path | None, out: Path, options: tu
         raise UsageError("no tasks were named", hint="Name a folder with --tasks; make one with: finassay tasks sample")
     tasks = {t.id: t for t in read_tasks(tasks_path)} if tasks_path else folder.tasks()
     built = build(Catalog.installed(), settings.run, tuple(tasks.values()), out)
+    observers = Observers()
+    runner = Runner(folder, settings.run, tasks, built, observers)
+    if dry_run:
+        for planned in runner.plan():
+            click.echo(one_line(f"{planned.key.id:50} {planned.step:8} {planned.reason}"))
+        return
     with folder.locked():
-        observers = Observers()
-        runner = Runner(folder, settings.run, tasks, built, observers)
         plan = runner.plan()
-        if dry_run:
-            for planned in plan:
-                click.echo(f"{planned.key.id:50} {planned.step:8} {planned.reason}")
-            return
         folder.write_tasks(tuple(runner.tasks.values()))
-        folder.write_manifest(_manifest(folder, settings, built))
+        folder.write_manifest(_manifest(folder, settings, built, plan))
         observers.call("finassay_run_started", run=str(out), sessions=len(plan))
         _hold_and_grade(folder, settings.run, runner, plan, observers)
         _finish(folder, observers)
-        _print_result(console(), folder)
+        _print_result(console(), folder, plan, graded=settings.run.grade)
 
 
 def chosen(agents: tuple[str, ...], options: tuple[str, ...], flags: dict[str, Any]) -> dict[str, Any]:
@@ -83,8 +85,9 @@ def chosen(agents: tuple[str, ...], options: tuple[str, ...], flags: dict[str, A
     return found
 
 
-def _manifest(folder: Any, settings: Any, built: Any) -> dict[str, Any]:
+def _manifest(folder: Any, settings: Any, built: Any, plan: list[Any]) -> dict[str, Any]:
     old = folder.manifest() if folder.exists() else {}
+    planned = dict.fromkeys([*old.get("planned", []), *(p.key.id for p in plan)])
     agents = {**old.get("settings", {}).get("agents", {}), **settings.run.model_dump(mode="json")["agents"]}
     return {
         "created": old.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
@@ -92,6 +95,7 @@ def _manifest(folder: Any, settings: Any, built: Any) -> dict[str, Any]:
         "origins": dict(settings.origins),
         "versions": {**old.get("versions", {}), **versions(built.origins)},
         "muted": old.get("muted", {}),
+        "planned": list(planned),  # a stopped run can then say what it has not held
     }
 
 
@@ -154,9 +158,15 @@ def _finish(folder: Any, observers: Any) -> None:
         )
 
 
-def _print_result(out: Any, folder: Any) -> None:
-    from finassay.cli.render import print_run
+def _print_result(out: Any, folder: Any, plan: list[Any], *, graded: bool) -> None:
+    """The table. Raises `NothingGradedError` if grading was wanted and no session of the plan has verdicts."""
+    from finassay.cli.render import is_graded, print_run
+    from finassay.cli.words import count
     from finassay.runs.view import run_view
 
-    print_run(out, run_view(folder))
-    out.print(f"Page and details: [bold]finassay report {folder.root}[/bold]", highlight=False)
+    view = run_view(folder)
+    print_run(out, view)
+    click.echo(one_line(f"Page and details: finassay report {shlex.quote(str(folder.root))}"))
+    wanted = {planned.key.id for planned in plan}
+    if graded and wanted and not any(is_graded(s.scorecard) for s in view.sessions if s.id in wanted):
+        raise NothingGradedError(f"none of {count(len(wanted), 'session')} could be graded", hint="Their lines above say how each ended.")

@@ -1,20 +1,23 @@
 """`finassay show`."""
 
+import shlex
 from pathlib import Path
 
 import click
 
-from finassay.api.errors import UsageError
+from finassay.api.errors import InvalidFileError, UsageError
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("session", required=False)
 @click.option("--feedback", is_flag=True, help="Show only what the agent may be told.")
+@click.option("--failed", is_flag=True, help="Show only what went wrong: failed vetoes, levels below 3, vetoes without a verdict.")
 @click.option("--file", "file", help="Print one delivered file, control characters replaced.")
-def show(run: Path, session: str | None, feedback: bool, file: str | None) -> None:
+def show(run: Path, session: str | None, feedback: bool, failed: bool, file: str | None) -> None:
     """Show one session: conversation, files, every score with source and evidence. Without SESSION: list them."""
-    from finassay.cli.render import console, list_sessions, show_file, show_session
+    from finassay.cli.render import console, list_sessions, show_failed, show_file, show_session
+    from finassay.cli.words import clean
     from finassay.runs.folder import RunFolder
     from finassay.runs.view import run_view, session_view
 
@@ -23,15 +26,22 @@ def show(run: Path, session: str | None, feedback: bool, file: str | None) -> No
         list_sessions(console(), run_view(folder))
         return
     key = folder.find(session)
-    view = session_view(folder, key, folder.tasks()[key.task])
+    tasks = folder.tasks()
+    if key.task not in tasks:
+        raise InvalidFileError(f"{folder.task_path(key.task)}: not found; expected the task of session {key.id}")
+    view = session_view(folder, key, tasks[key.task])
     if view is None:
-        raise UsageError(f"session {key.id} has not ended", hint="Run the same command again to resume it.")
+        raise UsageError(f"session {key.id} has not ended", hint="The command that began the run goes on with it: finassay run")
     if file:
         show_file(folder, view, file)
     elif feedback:
         path = folder.session_path(key) / "feedback.txt"
-        if not path.exists():
-            raise UsageError(f"session {key.id} has not been graded", hint=f"Grade it: finassay grade {run}")
-        click.echo(path.read_text(encoding="utf-8"))
+        if view.scorecard is None or not path.exists():
+            raise UsageError(
+                f"session {key.id} has not been graded as it is recorded now", hint=f"Grade it: finassay grade {shlex.quote(str(run))}"
+            )
+        click.echo(clean(path.read_text(encoding="utf-8", errors="replace")))
+    elif failed:
+        show_failed(console(), view)
     else:
         show_session(console(), view)

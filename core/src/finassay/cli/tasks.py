@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from finassay.api.errors import InvalidFileError, UsageError
+from finassay.cli.words import one_line
 
 
 @click.group()
@@ -13,18 +14,36 @@ def tasks() -> None:
     """Sample tasks from a grammar, and show them."""
 
 
+MAX_SEEDS = 100_000
+
+
 def parse_seeds(text: str) -> list[int]:
-    """`0-9`, `3`, `1,4,7-9` to seeds in order. Raises `UsageError`."""
-    seeds: list[int] = []
+    """`0-9`, `3`, `1,4,7-9` to seeds in order, each once. Raises `UsageError`."""
+    ranges: list[range] = []
     try:
         for part in text.split(","):
             first, dash, last = part.partition("-")
-            seeds += range(int(first), int(last) + 1) if dash else [int(first)]
+            ranges.append(range(int(first), int(last if dash else first) + 1))
     except ValueError:
         raise UsageError(f"seeds {text!r}: expected numbers such as 0-9 or 1,4,7") from None
-    if not seeds or len(seeds) > 100_000:
-        raise UsageError(f"seeds {text!r} name {len(seeds)} tasks; between 1 and 100,000 can be sampled at once")
-    return seeds
+    named = sum(max(0, r.stop - r.start) for r in ranges)  # counted before anything is listed; len() of a huge range fails
+    if not 0 < named <= MAX_SEEDS:
+        raise UsageError(f"seeds {text!r} name {named:,} tasks; between 1 and {MAX_SEEDS:,} can be sampled at once")
+    return list(dict.fromkeys(seed for r in ranges for seed in r))
+
+
+def parse_until(text: str) -> date:
+    """The cutoff: a day that has passed. Raises `UsageError`."""
+    try:
+        cutoff = date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--until {text!r}: expected a date such as 2019-12-31") from None
+    if not FIRST_DAY <= cutoff <= date.today():
+        raise UsageError(f"--until {text!r}: expected a day from {FIRST_DAY} to today, because there must be data until then")
+    return cutoff
+
+
+FIRST_DAY = date(1900, 1, 1)
 
 
 @tasks.command()
@@ -51,21 +70,20 @@ def sample(
     out: Path,
 ) -> None:
     """Draw one task for each seed. A task holds the hidden strategy: keep the folder away from agents."""
-    from finassay.api.task import Conditions
+    from finassay.api.task import Conditions, Task
     from finassay.catalog.catalog import Catalog
-    from finassay.records.tasks import write_task
+    from finassay.cli.words import count
+    from finassay.records.tasks import problems, read_task, write_task
     from finassay.runs.sampling import sample_task
 
-    try:
-        cutoff = date.fromisoformat(until)
-    except ValueError:
-        raise UsageError(f"--until {until!r}: expected a date such as 2019-12-31") from None
-    grammar, _ = Catalog.installed().create("grammar", grammar_name)
-    if turns < 1 or seconds <= 0:
-        raise UsageError("--turns and --seconds must be positive")
+    cutoff, numbers = parse_until(until), parse_seeds(seeds)
+    catalog = Catalog.installed()
+    grammar, _ = catalog.create("grammar", grammar_name)
+    for channel in channels:
+        catalog.find("channel", channel)
     if out.exists() and not out.is_dir():
         raise InvalidFileError(f"{out}: is a file; expected a folder")
-    numbers = parse_seeds(seeds)
+    drawn: list[Task] = []
     for seed in numbers:
         task = sample_task(
             grammar,
@@ -73,19 +91,24 @@ def sample(
             frozenset(needs),
             lambda universe: Conditions(cutoff, universe, channels, turns, seconds, network),
         )
+        for problem in problems(task):
+            raise UsageError(f"task {task.id}: {problem}", hint="Its conditions come from --turns and --seconds.")
+        path = out / f"{task.id}.json"
+        if path.exists() and read_task(path) != task:
+            raise UsageError(f"{path} holds another task", hint="Choose another --out: a run may have been made with it.")
+        drawn.append(task)
+    for task in drawn:
         write_task(out / f"{task.id}.json", task)
-    click.echo(f"{len(numbers)} tasks in {out}")
+    click.echo(one_line(f"{count(len(drawn), 'task')} in {out}"))
 
 
 @tasks.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--reveal", is_flag=True, help="Show the hidden strategy too.")
 def show(path: Path, reveal: bool) -> None:
-    """Show a task: persona, opening and conditions; the hidden strategy only with --reveal."""
-    from finassay.catalog.catalog import Catalog
+    """Show a task: persona, what the opening tells and conditions; the hidden strategy only with --reveal."""
     from finassay.cli.render import console, show_task
     from finassay.records.tasks import read_tasks
 
-    catalog = Catalog.installed()
     for task in read_tasks(path):
-        show_task(console(), task, catalog, reveal=reveal)
+        show_task(console(), task, reveal=reveal)

@@ -38,9 +38,9 @@ class RunSettings(BaseModel):
     sessions: int = Field(default=1, ge=1, le=1000, description="Independent sessions for each agent and task.")
     jobs: int = Field(default=0, ge=0, le=256, description="Sessions held at the same time; 0 is one for each processor.")
     seed: int = Field(default=0, description="Seed of the simulated user's choice of words.")
-    turn_seconds: float | None = Field(default=None, gt=0, description="Overrides Δ of the tasks.")
+    turn_seconds: float | None = Field(default=None, gt=0, le=7 * 86_400, allow_inf_nan=False, description="Overrides Δ of the tasks.")
     max_turns: int | None = Field(default=None, ge=1, le=1000, description="Overrides T of the tasks.")
-    memory_gb: float = Field(default=8, gt=0, description="Memory limit of an agent's processes.")
+    memory_gb: float = Field(default=8, gt=0, allow_inf_nan=False, description="Memory limit of an agent's processes.")
     grade: bool = Field(default=True, description="Grade each session when it ends.")
 
 
@@ -65,6 +65,10 @@ def load_settings(flags: Mapping[str, Any], *, folder: Path, environment: Mappin
         for key, value in values.items():
             merged[key] = _choices(key, value)
             origins[key] = origin
+    if not merged.get("agents"):
+        raise UsageError(
+            "no agent was named", hint=f"Name one with --agent ID, or agents under [run] in {FILE}. See: finassay plugins agent"
+        )
     try:
         return Settings(RunSettings.model_validate(merged), origins)
     except ValidationError as error:
@@ -73,6 +77,16 @@ def load_settings(flags: Mapping[str, Any], *, folder: Path, environment: Mappin
         origin = origins.get(str(first["loc"][0]), "settings")
         known = ", ".join(RunSettings.model_fields)
         raise UsageError(f"{origin}: {key}: {first['msg']}", hint=f"Known settings: {known}.") from error
+
+
+def recorded_settings(manifest: Mapping[str, Any], path: Path) -> RunSettings:
+    """The settings that a run's manifest holds. Raises `InvalidFileError` naming its file."""
+    try:
+        return RunSettings.model_validate(manifest.get("settings"))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(["settings", *map(str, first["loc"])])
+        raise InvalidFileError(f"{path}: {where}: {first['msg']}") from error
 
 
 def _choices(key: str, value: Any) -> Any:
@@ -93,6 +107,9 @@ def _from_file(path: Path) -> dict[str, Any]:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidFileError(f"{path}: not valid TOML: {error}") from error
+    unknown = data.keys() - {"run"}
+    if unknown:
+        raise UsageError(f"{path}: unknown table or key {min(unknown)!r}", hint="Settings of a run stand in the table [run].")
     run = data.get("run", {})
     if not isinstance(run, dict):
         raise InvalidFileError(f"{path}: [run] must be a table")
@@ -119,6 +136,9 @@ def parse_options(pairs: tuple[str, ...]) -> dict[str, dict[str, Any]]:
         target, separator, value = pair.partition("=")
         name, dot, key = target.rpartition(".")
         if not separator or not dot or not name or not key:
-            raise UsageError(f"option {pair!r}: expected NAME.KEY=VALUE", hint="For example: -o reference.seed=3")
+            raise UsageError(
+                f"option {pair!r}: expected NAME.KEY=VALUE",
+                hint="NAME is an agent's alias, simulator, judge or sandbox; KEY one of its options.",
+            )
         options.setdefault(name, {})[key] = parse_value(value)
     return options

@@ -17,7 +17,11 @@ DIMENSIONS: tuple[Dimension, ...]
 @cache
 def _load() -> tuple[Dimension, ...]:
     rows = tomllib.loads(files(__package__).joinpath("dimensions.toml").read_text(encoding="utf-8"))["dimension"]
-    return tuple(Dimension(**{**row, "judged_by": JudgedBy(row["judged_by"]), "anchors": tuple(row["anchors"])}) for row in rows)
+    found = tuple(Dimension(**{**row, "judged_by": JudgedBy(row["judged_by"]), "anchors": tuple(row["anchors"])}) for row in rows)
+    for one in found:
+        if (one.veto is not None) != bool(one.to_pass):
+            raise ValueError(f"dimension {one.id}: a veto needs `to_pass`, and nothing else has it")
+    return found
 
 
 def dimension(dimension_id: str) -> Dimension:

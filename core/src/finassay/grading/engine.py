@@ -1,20 +1,24 @@
 """Grading one session: every dimension gets a verdict, then equations (3) to (6) make the scorecard."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 from attrs import evolve, frozen
 
 from finassay.api.delivery import Package
 from finassay.api.dimension import Dimension, JudgedBy
 from finassay.api.grading import Check, Judge, Reader
-from finassay.api.scorecard import Evaluator, Graded, Scorecard, TurnScore
+from finassay.api.scorecard import Evaluator, Graded, Scorecard, TurnScore, Unread
 from finassay.api.verdict import Measured, NotApplicable, Scored, Unscored, Verdict
 from finassay.grading.asking import Asker, NoVerdictError
 from finassay.grading.dimensions import DIMENSIONS
 from finassay.grading.elicitation import elicitation
 from finassay.grading.measured import MEASURES
 from finassay.grading.outcomes import OUTCOMES
+from finassay.grading.redaction import clean
 from finassay.grading.score import category_means, failed_vetoes, quality, totals
+
+MAX_UNREAD: Final = 200
 
 
 def grade(
@@ -59,7 +63,20 @@ def grade(
         incomplete=result.incomplete,
         by_turn=_trajectory(package, by_dimension.values(), verdicts) if by_turn and graded != "none" else (),
         elicitation=elicitation(package.task.belief, package.conversation, verdicts),
+        unread=_unread(package, verdicts),
     )
+
+
+def _unread(package: Package, verdicts: Mapping[str, Verdict]) -> tuple[Unread, ...]:
+    """Files that were not taken, and those that checks tell in their fact `unread`; one reason a file, bounded."""
+    found = {r.path: Unread(clean(r.path, 300), f"not taken: {clean(r.reason, 200)}") for r in package.tree.rejected[:MAX_UNREAD]}
+    for verdict in verdicts.values():
+        told = verdict.facts.get("unread") if isinstance(verdict, Scored) else None
+        for entry in told if isinstance(told, Sequence) else ():
+            if isinstance(entry, Mapping):
+                path = str(entry.get("file", ""))
+                found.setdefault(path, Unread(clean(path, 300), clean(str(entry.get("reason", "")), 200)))
+    return tuple(found.values())[:MAX_UNREAD]
 
 
 def _asker(judge: Judge | None, reader: Reader | None, package: Package) -> tuple[Asker | None, Unscored]:

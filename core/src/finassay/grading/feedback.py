@@ -23,6 +23,7 @@ OPEN: Final = frozenset({"1.1"})
 """Dimensions of a withheld category whose reason may be read."""
 MAX_EVIDENCE: Final = 8
 MAX_ROWS: Final = 6
+MAX_UNREAD: Final = 50
 
 
 @frozen
@@ -42,6 +43,8 @@ class FeedbackRow:
     reason: str = ""
     evidence: tuple[str, ...] = ()
     withheld: bool = False
+    to_pass: str = ""
+    """What passes a failed veto; the same for every strategy."""
 
 
 @frozen
@@ -60,6 +63,8 @@ class Feedback:
     by_turn: tuple[TurnScore, ...]
     unjudged: tuple[str, ...] = ()
     """Scored dimensions without a verdict, or with items that nobody could decide."""
+    unread: tuple[tuple[str, str], ...] = ()
+    """(file, reason) of delivered files that grading could not look into."""
 
 
 def feedback(card: Scorecard, task: Task, persona: Persona | None = None) -> Feedback:
@@ -88,6 +93,7 @@ def feedback(card: Scorecard, task: Task, persona: Persona | None = None) -> Fee
             for g in card.verdicts
             if g.dimension in scored and (g.unscored is not None or (g.scored is not None and g.scored.unverified))
         ),
+        unread=tuple((redactor.name(one.file), redactor.text(one.reason)) for one in card.unread[:MAX_UNREAD]),
     )
 
 
@@ -119,6 +125,7 @@ def _row(one: Dimension, graded: Graded | None, card: Scorecard, redactor: Redac
         reason,
         evidence,
         withheld=not shown,
+        to_pass=one.to_pass if one.id in card.failed_vetoes else "",
     )
 
 
@@ -155,6 +162,8 @@ def feedback_text(report: Feedback) -> str:
         lines.append("Failed vetoes: " + ", ".join(report.failed_vetoes))
     if report.unjudged:
         lines.append("Grading incomplete: no full verdict on " + ", ".join(report.unjudged))
+    if report.unread:
+        lines += ["", "Delivered files that could not be looked into", *(f"  {file}: {reason}" for file, reason in report.unread)]
     for category in CATEGORIES:
         mean = report.categories.get(category)
         lines += ["", category.capitalize() + (f" {mean:.0f} of 100" if mean is not None else "")]
@@ -168,6 +177,8 @@ def _row_lines(row: FeedbackRow) -> list[str]:
     source = f" [{row.source}, {row.by}]" if row.source else ""
     failed = f"  VETO FAILED, needs {row.veto}" if row.failed else ""
     lines = [f"  {row.dimension} {row.title}: {score}{source}{failed}"]
+    if row.to_pass:
+        lines.append(f"      To pass: {row.to_pass}")
     if row.reason:
         lines.append(f"      {row.reason}")
     return lines + [f"      - {line}" for line in row.evidence]

@@ -34,7 +34,7 @@ def run_table(summary: Summary) -> Table:
 
 def _row(agent: AgentSummary, mixed: bool) -> list[str | Text]:
     last = max(agent.pass_k, default=0)
-    group = [f"{agent.judge or 'not graded'} · {agent.simulator} · {agent.evaluator[:8]}"] if mixed else []
+    group = [Text(f"{agent.judge or 'not graded'} · {agent.simulator} · {agent.evaluator[:8]}")] if mixed else []
     silent = Text(f"{agent.silent_failures}", style="red" if agent.silent_failures else "")
     return [
         Text(agent.agent),
@@ -71,7 +71,7 @@ def session_table(card: Scorecard) -> Table:
     for line in card.incomplete:
         table.add_row("incomplete", Text(line[:300]))
     table.add_row("verdicts", _counts(card))
-    table.add_row("graded by", f"judge {card.evaluator.judge or 'none'}, evaluator {card.evaluator.hash[:12]}")
+    table.add_row("graded by", Text(f"judge {card.evaluator.judge or 'none'}, evaluator {card.evaluator.hash[:12]}"))
     return table
 
 

@@ -25,7 +25,9 @@ class Observers:
         try:
             self._manager.register(entry.load(), name=entry.name)
             self._manager.check_pending()
-        except Exception as error:  # somebody else's code: an observer must not be able to stop a run
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # somebody else's code: an observer must not be able to stop a run, nor by sys.exit
             self.muted[entry.name] = f"could not be loaded: {type(error).__name__}: {error}"
             if self._manager.has_plugin(entry.name):
                 self._manager.unregister(name=entry.name)
@@ -45,7 +47,9 @@ class Observers:
                     continue
                 try:
                     result = implementation.function(*(arguments[name] for name in implementation.argnames))
-                except Exception as error:  # somebody else's code: muted, and said so in the record
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as error:  # somebody else's code: muted, and said so in the record
                     self.muted[implementation.plugin_name] = f"{hook}: {type(error).__name__}: {error}"
                     continue
                 if result is not None:

@@ -33,16 +33,18 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, sync: bool =
     """Write a file so that a reader, or a crash, sees the old bytes or the new ones and nothing between."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
             stream.flush()
             if sync:
                 os.fsync(stream.fileno())
         os.replace(scratch, path)
-    except BaseException:
+    except BaseException as error:
         scratch.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, scratch, str(scratch)):
+            error.filename = str(path)  # a full disk names no file, and the scratch file is nobody's concern
         raise
 
 

@@ -1,9 +1,10 @@
 """From names to objects, and the preflight: every problem is found, and told at once, before anything is spent."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from attrs import define, field, frozen
 
@@ -18,6 +19,9 @@ from finassay.api.simulator import Simulator
 from finassay.api.task import Task
 from finassay.catalog.catalog import Catalog, Offer
 from finassay.config.settings import Choice, RunSettings
+
+ALIAS: Final = re.compile(r"\w[\w+-]{0,59}")
+"""Aliases stand in session ids, names of folders and terminals."""
 
 
 @frozen
@@ -68,13 +72,26 @@ class _Problems:
     def attempt(self, call: Any, *arguments: Any) -> Any:
         try:
             return call(*arguments)
+        except PreflightError as error:  # a check of its own: its problems stand beside the others
+            self.found += error.problems or (str(error),)
+            return None
         except FinassayError as error:
             self.found.append(f"{error}" + (f" ({error.hint})" if error.hint else ""))
             return None
 
     def raise_if_any(self) -> None:
         if self.found:
-            raise PreflightError("the run was not started:\n" + "\n".join(f"  - {p}" for p in self.found))
+            raise PreflightError("the run was not started: " + "; ".join(self.found), problems=tuple(self.found))
+
+
+def probed(sandbox: Sandbox) -> Probe:
+    """What a sandbox says of itself; a plugin that fails at it does not work."""
+    try:
+        return sandbox.probe()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # somebody else's code, which may also call sys.exit
+        return Probe(False, f"its probe failed: {type(error).__name__}: {error}")
 
 
 def best_sandbox(catalog: Catalog) -> str:
@@ -82,8 +99,12 @@ def best_sandbox(catalog: Catalog) -> str:
     working: list[tuple[int, str]] = []
     failed = []
     for offer in catalog.offers("sandbox"):
-        sandbox, _ = catalog.create("sandbox", offer.qualified)
-        probe: Probe = sandbox.probe()
+        try:
+            sandbox, _ = catalog.create("sandbox", offer.qualified)
+        except CatalogError as error:  # another one may work
+            failed.append(str(error))
+            continue
+        probe = probed(sandbox)
         if probe.ok:
             isolation = sandbox.isolation
             working.append((-(isolation.files + isolation.network + isolation.processes), offer.id))
@@ -111,7 +132,7 @@ def _agent(catalog: Catalog, alias: str, choice: Choice) -> AgentMaker:
 def _sandbox(catalog: Catalog, choice: Choice) -> tuple[Sandbox, Origin]:
     name = best_sandbox(catalog) if choice.id == "auto" else choice.id
     sandbox, origin = catalog.create("sandbox", name, choice.options)
-    probe: Probe = sandbox.probe()
+    probe = probed(sandbox)
     if not probe.ok:
         raise CatalogError(f"sandbox {name!r} does not work here: {probe.detail}", hint=probe.hint)
     return sandbox, origin
@@ -131,8 +152,11 @@ def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out:
         problems.attempt(build_grading, catalog, settings)
     if not settings.agents:
         problems.found.append("no agent was chosen (name one with --agent)")
-    if any(not alias or "." in alias or "/" in alias for alias in settings.agents):
-        problems.found.append("an agent's alias must not be empty or hold '.' or '/'")
+    for alias in settings.agents:
+        if not ALIAS.fullmatch(alias):
+            problems.found.append(
+                f"alias {alias!r} of an agent: expected 1 to 60 letters, digits, '-', '_' or '+', a letter or digit first"
+            )
     for alias, maker in agents.items():
         for task in tasks:
             if maker and maker.sample.capabilities.needs_network and not task.conditions.network:

@@ -9,6 +9,7 @@ invalid/              sessions that do not count and were run again
 
 import hashlib
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from finassay.records.blobs import BlobStore
 from finassay.records.events import EventLog, SessionState, restore
 from finassay.records.files import check_schema, read_json, write_json
 from finassay.records.tasks import read_tasks, write_task
+from finassay.session.intake import displayed
 
 KIND = "finassay-run"
 VERSION = 1
@@ -43,8 +45,8 @@ class SessionKey:
     @classmethod
     def parse(cls, text: str) -> "SessionKey":
         """Raises `UsageError` for what is no session id."""
-        match = re.fullmatch(r"([^./]+)\.([^./]+)\.(\d+)", text)
-        if match is None:
+        match = re.fullmatch(r"([^./]+)\.([^./]+)\.([0-9]{1,9})", text)
+        if match is None or displayed(text) != text:
             raise UsageError(f"{text!r} is no session id", hint="A session id looks like reference.us-long-only-3.1")
         return cls(match[1], match[2], int(match[3]))
 
@@ -67,7 +69,7 @@ class RunFolder:
         """What `run.json` holds. Raises `InvalidFileError`."""
         if self.root.is_dir() and not self.manifest_path.exists():
             raise InvalidFileError(
-                f"{self.root}: is no run folder: it has no run.json", hint="Make one: finassay run --out " + str(self.root)
+                f"{self.root}: is no run folder: it has no run.json", hint="Make one: finassay run --out " + shlex.quote(str(self.root))
             )
         return check_schema(read_json(self.manifest_path, "a run"), self.manifest_path, kind=KIND, version=VERSION)
 
@@ -95,12 +97,15 @@ class RunFolder:
     def write_tasks(self, tasks: tuple[Task, ...]) -> None:
         """Copy tasks into the run. A task of the same id must be the same task: raises `UsageError`."""
         for task in tasks:
-            path = self.root / "tasks" / f"{task.id}.json"
+            path = self.task_path(task.id)
             if path.exists():
                 if read_tasks(path)[0] != task:
                     raise UsageError(f"{self.root}: already holds another task {task.id!r}", hint="Choose another --out for other tasks.")
             else:
                 write_task(path, task)
+
+    def task_path(self, task: str) -> Path:
+        return self.root / "tasks" / f"{task}.json"
 
     def tasks(self) -> dict[str, Task]:
         return {task.id: task for task in read_tasks(self.root / "tasks")}
@@ -115,10 +120,22 @@ class RunFolder:
         return self.root / "work" / hashlib.sha256(key.id.encode()).hexdigest()[:12]
 
     def sessions(self) -> list[SessionKey]:
-        """Every recorded session, sorted."""
+        """Every recorded session, sorted; what else lies beside them is told by `strays`."""
+        return sorted((key for _, key in self._entries() if key), key=lambda k: (k.agent, len(k.task), k.task, k.repeat))
+
+    def strays(self) -> list[Path]:
+        """What lies among the sessions and is none: its name is no session id, or it is no folder."""
+        return sorted(path for path, key in self._entries() if key is None)
+
+    def _entries(self) -> list[tuple[Path, SessionKey | None]]:
         root = self.root / "sessions"
-        keys = [SessionKey.parse(p.name) for p in root.iterdir() if p.is_dir()] if root.is_dir() else []
-        return sorted(keys, key=lambda k: (k.agent, len(k.task), k.task, k.repeat))
+        found: list[tuple[Path, SessionKey | None]] = []
+        for path in root.iterdir() if root.is_dir() else ():
+            try:
+                found.append((path, SessionKey.parse(path.name) if path.is_dir() else None))
+            except UsageError:
+                found.append((path, None))
+        return found
 
     def find(self, text: str) -> SessionKey:
         """The session of that id, or the only one whose id starts with it. Raises `UsageError`."""
@@ -136,6 +153,14 @@ class RunFolder:
     def state(self, key: SessionKey) -> SessionState:
         """What was recorded of a session. Raises `InvalidFileError`."""
         return restore(*self.events(key))
+
+    def record_digest(self, key: SessionKey) -> str:
+        """SHA-256 of both logs: what a grading was made from. Another digest means that the record is another one now."""
+        digest = hashlib.sha256()
+        for log in self.events(key):
+            data = log.path.read_bytes() if log.path.exists() else b""
+            digest.update(f"{log.path.name} {len(data)}\n".encode() + data)
+        return digest.hexdigest()
 
     def set_aside(self, key: SessionKey, reason: str) -> Path:
         """Move a session that does not count out of the way; returns where it is kept."""

@@ -82,13 +82,14 @@ class Grader:
 
     def grade(self, key: SessionKey) -> Scorecard:
         """Grade a stored session, and store scorecard and feedback. Raises `InvalidFileError` for a malformed record."""
-        state = self.folder.state(key)
+        record, state = self.folder.record_digest(key), self.folder.state(key)
         if state.ended is None:
             raise InvalidFileError(
-                f"{self.folder.session_path(key)}: the session has not ended", hint="Run the same command again to resume it."
+                f"{self.folder.session_path(key)}: the session has not ended",
+                hint="The command that began the run goes on with it: finassay run",
             )
         if key.task not in self.tasks:
-            raise InvalidFileError(f"{self.folder.root}: holds no task {key.task!r}")
+            raise InvalidFileError(f"{self.folder.task_path(key.task)}: not found; expected the task of session {key.id}")
         # What was lost or changed in the store must never count as not delivered.
         for sha256, name in {f.sha256: f.path for delivery in state.deliveries for f in delivery.files}.items():
             self.folder.blobs.verify(sha256, displayed(name))
@@ -104,13 +105,13 @@ class Grader:
             finally:
                 if runner is not None:
                     runner.close()
-        self._store(key, card)
+        self._store(key, card, record)
         return card
 
-    def _store(self, key: SessionKey, card: Scorecard) -> None:
+    def _store(self, key: SessionKey, card: Scorecard, record: str) -> None:
         path = self.folder.session_path(key)
-        record = {"kind": KIND, "schema_version": VERSION, "scorecard": to_json(card)}
-        write_json(path / "gradings" / f"{card.evaluator.hash[:16]}.json", record, mode=0o600)
+        stored = {"kind": KIND, "schema_version": VERSION, "record": record, "scorecard": to_json(card)}
+        write_json(path / "gradings" / f"{card.evaluator.hash[:16]}.json", stored, mode=0o600)
         report = feedback(card, self.tasks[key.task])
         write_atomically(path / "feedback.txt", feedback_text(report).encode())
 
@@ -137,14 +138,24 @@ def make_package(folder: RunFolder, task: Task, state: SessionState, runner: Any
 
 
 def scorecards(folder: RunFolder, key: SessionKey) -> list[Scorecard]:
-    """Every stored grading of a session, newest first. Raises `InvalidFileError`."""
+    """Every grading of a session as it is recorded now, newest first. Raises `InvalidFileError`.
+
+    A grading was made from a record; where the record has changed since, it says nothing about the session and is left out.
+    """
+    stored = _gradings(folder, key)
+    record = folder.record_digest(key) if stored else ""
+    return [from_json(Scorecard, data.get("scorecard"), str(path)) for path, data in stored if data.get("record") == record]
+
+
+def is_outdated(folder: RunFolder, key: SessionKey) -> bool:
+    """Whether there are gradings, and all were made from another record than the session has now."""
+    stored = _gradings(folder, key)
+    return bool(stored) and not any(data.get("record") == folder.record_digest(key) for _, data in stored)
+
+
+def _gradings(folder: RunFolder, key: SessionKey) -> list[tuple[Path, dict[str, Any]]]:
     files = sorted((folder.session_path(key) / "gradings").glob("*.json"), key=lambda p: p.stat().st_mtime_ns, reverse=True)
-    return [_read(path) for path in files]
-
-
-def _read(path: Path) -> Scorecard:
-    data = check_schema(read_json(path, "a scorecard"), path, kind=KIND, version=VERSION)
-    return from_json(Scorecard, data.get("scorecard"), str(path))
+    return [(path, check_schema(read_json(path, "a scorecard"), path, kind=KIND, version=VERSION)) for path in files]
 
 
 # -- several processes ------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def plan_session(folder: RunFolder, key: SessionKey, identity: dict[str, Any], i
     changed = differing(state.identity, identity)
     if changed:
         raise UsageError(
-            f"session {key.id} of {folder.root} was held with another {', '.join(changed)}",
+            f"session {key.id} of {folder.root} was held under other conditions; what differs: {', '.join(changed)}",
             hint="Choose another --out, or give the run the settings it was started with.",
         )
     if state.ended is None:

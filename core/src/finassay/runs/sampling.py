@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from finassay.api.strategy import Grammar, Universe
+from finassay.api.errors import UsageError
+from finassay.api.strategy import DATA_KINDS, Grammar, Universe
 from finassay.api.task import Conditions, Task
 
 PERSONAS = ("retail-investor", "generalist-analyst", "biotech-specialist")
@@ -11,8 +12,17 @@ PERSONAS = ("retail-investor", "generalist-analyst", "biotech-specialist")
 
 
 def sample_task(grammar: Grammar, seed: int, needs: frozenset[str], conditions: Callable[[Universe], Conditions]) -> Task:
-    """The task of a seed: a pure function of the grammar's version, the seed, the data needed and the conditions."""
-    strategy = grammar.sample(seed, needs)
+    """The task of a seed: a pure function of the grammar's version, the seed, the data needed and the conditions.
+
+    Raises `UsageError` for a kind of data that there is not, or if no strategy can be built from those kinds.
+    """
+    unknown = needs - set(DATA_KINDS)
+    if unknown:
+        raise UsageError(f"no kind of data {min(unknown)!r}", hint=f"Kinds: {', '.join(DATA_KINDS)}.")
+    try:
+        strategy = grammar.sample(seed, needs)
+    except ValueError as error:
+        raise UsageError(f"grammar {grammar.id!r}, seed {seed}: {error}") from error
     chooser: Any = getattr(grammar, "persona_for", None)
     return Task(
         id=f"{grammar.id}-{seed}",

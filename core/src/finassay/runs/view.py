@@ -1,6 +1,7 @@
 """A run as tables and pages show it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, Final
 
 from finassay.api.report import ReportSection
 from finassay.api.scorecard import RunView, SessionView
@@ -8,7 +9,11 @@ from finassay.api.task import Task
 from finassay.grading.dimensions import DIMENSIONS
 from finassay.grading.outcomes import INVALID
 from finassay.runs.folder import RunFolder, SessionKey
-from finassay.runs.grade import scorecards
+from finassay.runs.grade import is_outdated, scorecards
+from finassay.session.intake import displayed
+
+NAMED: Final = 8
+"""How many sessions a note names."""
 
 
 def session_view(folder: RunFolder, key: SessionKey, task: Task) -> SessionView | None:
@@ -38,20 +43,57 @@ def session_view(folder: RunFolder, key: SessionKey, task: Task) -> SessionView 
 
 def run_view(folder: RunFolder, sections: tuple[ReportSection, ...] = ()) -> RunView:
     """Every ended session of a run. Raises `InvalidFileError`."""
-    manifest, tasks = folder.manifest(), folder.tasks()
-    views = [session_view(folder, key, tasks[key.task]) for key in folder.sessions() if key.task in tasks]
-    sessions = tuple(view for view in views if view is not None)
+    manifest, tasks, keys = folder.manifest(), folder.tasks(), folder.sessions()
+    views = {key: session_view(folder, key, tasks[key.task]) for key in keys if key.task in tasks}
+    sessions = tuple(view for view in views.values() if view is not None)
+    notes = [*_gaps(folder, keys, set(tasks)), *_unfinished(manifest, keys, views), *_notes(folder, sessions, manifest.get("muted", {}))]
     return RunView(
-        name=folder.root.name,
+        name=displayed(folder.root.resolve().name),
         sessions=sessions,
         dimensions=DIMENSIONS,
         created=str(manifest.get("created", "")),
         versions=manifest.get("versions", {}),
         simulator=str(manifest.get("settings", {}).get("simulator", {}).get("id", "")),
         judge=_judge_of(sessions),
-        notes=tuple(_notes(sessions, manifest.get("muted", {}))),
+        notes=tuple(notes),
         sections=sections,
     )
+
+
+def _gaps(folder: RunFolder, keys: Sequence[SessionKey], tasks: Set[str]) -> list[str]:
+    """What is left out of the view, and why."""
+    notes = []
+    missing: dict[str, list[str]] = {}
+    for key in keys:
+        if key.task not in tasks:
+            missing.setdefault(key.task, []).append(key.id)
+    for task, ids in list(missing.items())[:NAMED]:
+        notes.append(f"Left out, because tasks/{task}.json is missing: {_named(ids)}.")
+    if len(missing) > NAMED:
+        notes.append(f"Left out as well: sessions of {len(missing) - NAMED} more missing tasks.")
+    strays = [displayed(path.name) for path in folder.strays()]
+    if strays:
+        notes.append(f"No sessions, left out of sessions/: {_named(strays)}.")
+    return notes
+
+
+def _unfinished(manifest: Mapping[str, Any], keys: Sequence[SessionKey], views: Mapping[SessionKey, SessionView | None]) -> list[str]:
+    """Sessions that were asked for and are not there, or have not ended."""
+    begun = [key.id for key, view in views.items() if view is None]
+    planned = manifest.get("planned")
+    known = {key.id for key in keys}
+    waiting = [str(name) for name in planned if name not in known] if isinstance(planned, list) else []
+    notes = [f"Begun and not ended: {_named(begun)}."] if begun else []
+    notes += [f"Asked for and not begun: {_named(waiting)}."] if waiting else []
+    if notes:
+        notes[-1] += " The command that began the run goes on with them."
+    return notes
+
+
+def _named(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - NAMED
+    return f"{len(names)} ({', '.join(names[:NAMED])}" + (f" and {more} more)" if more > 0 else ")")
 
 
 def _judge_of(sessions: tuple[SessionView, ...]) -> str:
@@ -59,7 +101,7 @@ def _judge_of(sessions: tuple[SessionView, ...]) -> str:
     return ", ".join(sorted({s.scorecard.evaluator.judge for s in sessions if s.scorecard}))
 
 
-def _notes(sessions: tuple[SessionView, ...], muted: Mapping[str, str]) -> list[str]:
+def _notes(folder: RunFolder, sessions: tuple[SessionView, ...], muted: Mapping[str, str]) -> list[str]:
     notes = []
     judges = {s.scorecard.evaluator.judge for s in sessions if s.scorecard}
     hashes = {s.scorecard.evaluator.hash for s in sessions if s.scorecard}
@@ -78,8 +120,15 @@ def _notes(sessions: tuple[SessionView, ...], muted: Mapping[str, str]) -> list[
     elsewhere = sum(1 for s in sessions if "imported" in s.identity)
     if elsewhere:
         notes.append(f"{elsewhere} of {len(sessions)} sessions were held elsewhere and imported: their user and conditions are not ours.")
-    ungraded = sum(1 for s in sessions if s.scorecard is None)
-    if ungraded:
-        notes.append(f"{ungraded} of {len(sessions)} sessions have not been graded.")
+    bare = [s.id for s in sessions if s.scorecard is None]
+    changed = [name for name in bare if is_outdated(folder, SessionKey.parse(name))]
+    if changed:
+        notes.append(f"The record was changed after the grading, which therefore does not count: {_named(changed)}. See: finassay grade.")
+    if len(bare) > len(changed):
+        notes.append(f"{len(bare) - len(changed)} of {len(sessions)} sessions have not been graded.")
+    refused = sorted({s.end_reason for s in sessions if s.scorecard is not None and s.scorecard.grading == "none"})
+    if refused:
+        number = sum(1 for s in sessions if s.scorecard is not None and s.scorecard.grading == "none")
+        notes.append(f"{number} of {len(sessions)} sessions could not be graded: they ended with {', '.join(refused)}.")
     notes += [f"Observer '{name}' was muted: {reason}" for name, reason in sorted(muted.items())]
     return notes

@@ -2,11 +2,12 @@
 
 import io
 import re
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from finassay.api.delivery import DeliveredFile, Delivery
 from finassay_report.text import visible_line
@@ -65,13 +66,14 @@ class Table:
 
 @frozen
 class FileView:
-    """One delivered file. `text` and `table` are None where nothing is shown, `note` says why."""
+    """One delivered file. `text` and `table` are None where nothing is shown, `note` says why; `unread` says why grading did not look into it."""
 
     path: str
     size: int
     text: str | None = None
     table: Table | None = None
     note: str = ""
+    unread: str = ""
 
 
 @frozen
@@ -102,9 +104,10 @@ class Bytes:
             return None
 
 
-def files(delivery: Delivery, stored: Bytes, preview: int) -> tuple[FileView, ...]:
-    """The files of a delivery, the first of them with a preview."""
-    return tuple(_file(file, stored, preview if index < MAX_PREVIEWS else 0) for index, file in enumerate(delivery.files[:MAX_FILES]))
+def files(delivery: Delivery, stored: Bytes, preview: int, unread: Mapping[str, str] | None = None) -> tuple[FileView, ...]:
+    """The files of a delivery, the first of them with a preview. `unread` gives, by shown path, why grading did not look into a file."""
+    found = (_file(file, stored, preview if index < MAX_PREVIEWS else 0) for index, file in enumerate(delivery.files[:MAX_FILES]))
+    return tuple(evolve(view, unread=(unread or {}).get(view.path, "")) for view in found)
 
 
 def _file(file: DeliveredFile, stored: Bytes, preview: int) -> FileView:

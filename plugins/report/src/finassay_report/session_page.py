@@ -22,6 +22,7 @@ from finassay_report.text import bounded, visible, visible_line
 MAX_LOG: Final = 400
 MAX_LOG_TEXT: Final = 700
 MAX_FACTS: Final = 4_000
+MAX_UNREAD: Final = 100
 
 
 @frozen
@@ -71,6 +72,9 @@ class SessionPage:
     turns: tuple[Turn, ...]
     files: tuple[FileView, ...]
     more_files: int
+    unread: tuple[tuple[str, str], ...]
+    """(file, reason) of what grading could not look into and that has no line of its own in the list of files."""
+    more_unread: int
     curve: Curve | None
     chart: Markup | None
     categories: tuple[tuple[str, float | None, tuple[Score, ...]], ...]
@@ -88,14 +92,20 @@ def session_page(run: RunView, session: SessionView, preview: int) -> SessionPag
     delivery = session.deliveries[-1] if session.deliveries else None
     stored = Bytes(session.blob_root)
     found = curve(delivery, stored) if delivery else None
+    reasons = {visible_line(one.file): visible_line(one.reason, 200) for one in (card.unread if card else ())}
+    shown = files(delivery, stored, preview, reasons) if delivery else ()
+    listed = {file.path for file in shown} | {visible_line(r.path) for r in (delivery.rejected if delivery else ())}
+    unread = [(file or "all files", reason) for file, reason in reasons.items() if file not in listed]
     return SessionPage(
         run=run,
         session=session,
         meaning=OUTCOMES[session.end_reason].meaning,
         failed=failed_vetoes(card, run.dimensions) if card else (),
         turns=_turns(session),
-        files=files(delivery, stored, preview) if delivery else (),
-        more_files=max(0, len(delivery.files) - len(files(delivery, stored, 0))) if delivery else 0,
+        files=shown,
+        more_files=max(0, len(delivery.files) - len(shown)) if delivery else 0,
+        unread=tuple(unread[:MAX_UNREAD]),
+        more_unread=max(0, len(unread) - MAX_UNREAD),
         curve=found,
         chart=equity_chart(found) if found else None,
         categories=_categories(run, session),

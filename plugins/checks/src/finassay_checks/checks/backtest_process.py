@@ -7,6 +7,22 @@ from finassay.api.grading import Answer
 from finassay.api.verdict import Evidence, EvidenceKind, Verdict
 from finassay_checks.checks.backtest_base import ProgramCheck
 
+UNREAD = frozenset(
+    {
+        "archive-not-opened",
+        "formula-without-value",
+        "malformed-rows",
+        "not-taken",
+        "object-not-opened",
+        "too-large",
+        "too-many-files",
+        "too-many-tables",
+        "unknown-kind",
+        "unreadable-file",
+    }
+)
+"""Kinds of findings that say that a file, or a part of one, was not looked into; they stand beside the list of files."""
+
 
 class ProcessCompleteness(ProgramCheck):
     """Seven parts, each present and linked to what it rests on. A link to a missing part is not counted."""
@@ -16,6 +32,7 @@ class ProcessCompleteness(ProgramCheck):
     dimension = "3.8"
 
     def run(self, package: Package, answers: Mapping[str, Answer]) -> Verdict:
+        from finassay_checks.delivered import read_delivery
         from finassay_checks.recompute.chain import chain, level
 
         parts = package.fact(chain)
@@ -28,5 +45,10 @@ class ProcessCompleteness(ProgramCheck):
         reason = f"{7 - len(missing)} of seven parts are there"
         reason += f"; missing: {', '.join(missing)}" if missing else ""
         reason += f"; broken: {', '.join(broken)}" if broken else ""
-        facts = {"present": [p.name for p in parts if p.present], "missing": missing, "broken": broken}
+        facts = {
+            "present": [p.name for p in parts if p.present],
+            "missing": missing,
+            "broken": broken,
+            "unread": [{"file": f.file, "reason": f.message} for f in package.fact(read_delivery).findings if f.check in UNREAD][:200],
+        }
         return self.scored(level(parts), reason + ".", evidence, facts)

@@ -1,0 +1,50 @@
+"""How long grading may take: deliveries are hostile, and a check that somebody's text makes slow must not hold up the rest."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+CHECK_SECONDS: Final = 600.0
+GRADING_SECONDS: Final = 1_800.0
+_AGAIN = 5.0
+"""A check may catch the first alarm as its own error; it is rung again until the check gives up."""
+
+
+class CheckTimeoutError(Exception):
+    """A check took longer than it may."""
+
+
+class Clock:
+    """The time of one grading, shared by its checks."""
+
+    def __init__(self, seconds: float = GRADING_SECONDS, check_seconds: float = CHECK_SECONDS) -> None:
+        self._end = time.monotonic() + seconds
+        self._check_seconds = check_seconds
+
+    @contextmanager
+    def limit(self) -> Iterator[None]:
+        """Raises `CheckTimeoutError` inside the block once its time is over, at once if the grading's is.
+
+        Needs the process's main thread, which is where gradings run; elsewhere only the grading's own time is watched.
+        """
+        seconds = min(self._check_seconds, self._end - time.monotonic())
+        if seconds <= 0:
+            raise CheckTimeoutError("the time for grading this session was used up")
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def ring(number: int, frame: FrameType | None) -> None:
+            raise CheckTimeoutError(f"took longer than {seconds:.0f} s")
+
+        before = signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
