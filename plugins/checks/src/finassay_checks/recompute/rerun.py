@@ -19,6 +19,9 @@ from finassay_checks.reruns.entry import entries
 from finassay_checks.reruns.written import written_package
 
 TAIL = 400
+_PAIR = re.compile(
+    r"(?:^|(?<=[\s,;|{(]))[\"']?([A-Za-z][A-Za-z0-9 %/()_-]{1,60}?)[\"']?\s*[:=,|\t ]\s*(?:np\.float64\()?(\$?[-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?\s*%?)(?=$|[\s,;|)}])"
+)
 HIDDEN = ("metrics", "equity")
 """Roles whose tables are kept out of the copy: first all, then only the first."""
 
@@ -95,20 +98,17 @@ def _spaced(text: str) -> str:
 
 
 def _lines_of(text: str) -> tuple[Figure, ...]:
-    """Figures in lines such as `sharpe: 0.81` or `sharpe 0.81`, which are no sentences."""
+    """Figures in lines such as `sharpe: 0.81` or `trades 1913 costs 885694.37 avg invested 0.54`, which are no sentences."""
     from finassay_checks.figures.values import in_unit, printed
     from finassay_checks.roles.metric_names import metric_of
 
     found = []
     for line in text.splitlines()[:2000]:
-        match = re.match(
-            r"\s*[\"']?([A-Za-z][\w %/()-]{1,60}?)[\"']?\s*[:=,|\t ]\s*\$?([-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?\s*%?)\s*,?\s*$", line
-        )
-        metric = metric_of(match[1].strip()) if match else None
-        number = printed(match[2]) if match else None
-        scaled = in_unit(metric, number, match[1]) if match and metric is not None and number is not None else None
-        if metric is not None and scaled is not None:
-            found.append(Figure(metric, scaled.value, scaled.precision, "stdout", line.strip()[:200]))
+        for match in _PAIR.finditer(line[:2000]):
+            metric, number = metric_of(match[1].strip()), printed(match[2])
+            scaled = in_unit(metric, number, match[1]) if metric is not None and number is not None else None
+            if metric is not None and scaled is not None:
+                found.append(Figure(metric, scaled.value, scaled.precision, "stdout", line.strip()[:200]))
     return tuple(found)
 
 

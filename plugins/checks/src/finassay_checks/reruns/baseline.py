@@ -1,6 +1,7 @@
 """The runs of delivered scripts as they are; each is made once, whoever asks first."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,24 @@ class Attempt:
     hidden: tuple[str, ...]
     given: Mapping[str, Path]
     result: RunResult
+
+
+def delivered_as(result: RunResult, paths: Iterable[str]) -> dict[str, Path]:
+    """Delivered path to the file that a run wrote for it: at the same path, below another folder (a script that was meant to be started
+    beside the delivered tree writes `deliver/…`), or under the same name elsewhere where only one file has it."""
+    written = {name: path for name, path in result.written.items() if not name.endswith(".py")}
+    found: dict[str, Path] = {}
+    wanted = list(paths)
+    tails = Counter(path.rpartition("/")[2] for path in wanted)
+    for path in wanted:
+        tail = path.rpartition("/")[2]
+        below = [name for name in written if name.endswith("/" + path)]
+        alike = [name for name in written if name.rpartition("/")[2] == tail] if tails[tail] == 1 else []
+        if path in written:
+            found[path] = written[path]
+        elif len(below) == 1 or (not below and len(alike) == 1):
+            found[path] = written[(below or alike)[0]]
+    return found
 
 
 @define(eq=False)

@@ -17,15 +17,18 @@ from attrs import evolve, frozen
 from finassay.api.delivery import Package, RunResult
 from finassay.api.errors import SandboxError
 from finassay_checks.delivered import read_delivery
-from finassay_checks.model import Delivered, Role
+from finassay_checks.model import Delivered, Role, RoleTable
 from finassay_checks.recompute.rerun import rerun
 from finassay_checks.reruns import harness
-from finassay_checks.reruns.baseline import SECONDS, Attempt, Baseline, baseline
+from finassay_checks.reruns.baseline import SECONDS, Attempt, Baseline, baseline, delivered_as
 from finassay_checks.reruns.positions import Moved, decision_day, moved, restated
 from finassay_checks.reruns.same import same_table
 from finassay_checks.reruns.written import written_package
 
 TESTED: Final[tuple[Role, ...]] = ("signals", "weights", "trades", "equity")
+POSITIONS: Final[tuple[Role, ...]] = ("trades", "weights", "positions")
+MOST_READ: Final = 20
+"""Files of a run that are read for their roles."""
 HARNESS: Final = "_probe_harness_.py"
 SEED: Final = 1
 SETTLED: Final = 5
@@ -94,24 +97,31 @@ def _probed(package: Package, base: Baseline) -> Probes:
 
 def _reproducing(package: Package, base: Baseline, delivered: Delivered) -> tuple[Attempt, frozenset[str]] | None:
     """The first run that gives a delivered table again, and which."""
-    targets = {c.chosen.table.path for role in TESTED if (c := delivered.choices[role]).chosen is not None}
     for attempt in base.made:
-        if same := _same(package, attempt, targets):
+        if same := _same(package, attempt, delivered):
             return attempt, same
     for entry in base.entries:  # a script that needs a report or a table that was kept out of its copy
         if entry.loads and not any(a.result.exit_code == 0 for a in base.made if a.entry == entry):
             attempt = base.attempt(entry)
-            if same := _same(package, attempt, targets):
+            if same := _same(package, attempt, delivered):
                 return attempt, same
     return None
 
 
-def _same(package: Package, attempt: Attempt, targets: set[str]) -> frozenset[str]:
-    files = {file.path: file for file in package.tree.files}
-    written = attempt.result.written
-    return frozenset(
-        path for path in targets if path in written and path in files and same_table(path, written[path], package.path(files[path]))
-    )
+def _same(package: Package, attempt: Attempt, delivered: Delivered) -> frozenset[str]:
+    """Delivered files with tables in the tested roles that a run wrote again. A twin that another format stands for is read for itself."""
+    files = {file.path: file for file in package.tree.files if file.path not in delivered.superseded}
+    again = {path for path, made in delivered_as(attempt.result, files).items() if same_table(path, made, package.path(files[path]))} - {
+        path for path in files if path.endswith((".py", ".md", ".txt", ".html", ".png"))
+    }
+    roles = {(r.table.path, r.role) for r in delivered.role_tables if r.table.current}
+    known = {path for path, _ in roles}
+    roles |= {(r.table.path, r.role) for r in _read(package, {p: package.path(files[p]) for p in again - known}).role_tables}
+    return frozenset(path for path in again if any((path, role) in roles for role in TESTED))
+
+
+def _read(package: Package, files: dict[str, Path]) -> Delivered:
+    return written_package(package, dict(sorted(files.items())[:MOST_READ])).fact(read_delivery)
 
 
 def _run(base: Baseline, attempt: Attempt, config: dict[str, object]) -> RunResult:
@@ -129,7 +139,8 @@ def _cut(package: Package, base: Baseline, attempt: Attempt, same: frozenset[str
         return evolve(made, late_status="the code reads delivered files only, so that the delivered rows tell")
     result = _run(base, attempt, {"cut": package.cutoff.isoformat()})
     files = {file.path: file for file in package.tree.files}
-    differing = tuple(sorted(p for p in same if p in result.written and not same_table(p, result.written[p], package.path(files[p]))))
+    again = delivered_as(result, same)
+    differing = tuple(sorted(p for p in again if not same_table(p, again[p], package.path(files[p]))))
     if differing:
         return evolve(made, late=differing, late_status="rerun on cut data")
     if result.exit_code != 0:
@@ -140,8 +151,7 @@ def _cut(package: Package, base: Baseline, attempt: Attempt, same: frozenset[str
 
 def _perturbed(package: Package, base: Baseline, delivered: Delivered, attempt: Attempt, same: frozenset[str], made: Probes) -> Probes:
     """The run on data that are perturbed after a decision day, and cut at the cutoff."""
-    role = next((r for r in ("trades", "weights", "positions") if (c := delivered.choices[r].chosen) and c.table.path in same), None)
-    chosen = delivered.choices[role].chosen if role is not None else None  # type: ignore[index]
+    chosen = _table(package, delivered, POSITIONS, same)
     after = decision_day(chosen) if chosen is not None else None
     if chosen is None or after is None:
         return evolve(made, moved_status="not tested: no delivered positions that the code gives again")
@@ -150,13 +160,14 @@ def _perturbed(package: Package, base: Baseline, delivered: Delivered, attempt: 
         config["rewrite"] = rewritten
     result = _run(base, attempt, config)
     made = evolve(made, after=after.date())
-    if result.exit_code != 0 or chosen.table.path not in result.written:
+    again_as = delivered_as(result, same)
+    if result.exit_code != 0 or chosen.table.path not in again_as:
         return evolve(made, moved_status="not tested: on perturbed data the code did not end well")
     if not _changed_cells(result):
         return evolve(made, moved_status="not tested: the code read no market data that could be perturbed")
-    equity = delivered.choices["equity"].chosen
+    equity = _table(package, delivered, ("equity",), same)
     wanted = {chosen.table.path} | ({equity.table.path} if equity is not None else set())
-    read = written_package(package, {p: result.written[p] for p in wanted if p in result.written}).fact(read_delivery)
+    read = _read(package, {p: again_as[p] for p in wanted if p in again_as})
     again = restated(read, chosen)
     if again is None:
         return evolve(made, moved_status="not tested: the positions of the run on perturbed data cannot be read")
@@ -165,6 +176,21 @@ def _perturbed(package: Package, base: Baseline, delivered: Delivered, attempt: 
     made = evolve(made, compared=compared, moved=tuple(found), moved_status=text if compared else "not tested: no position by then")
     curve = restated(read, equity) if equity is not None and later else None
     return evolve(made, no_edge=_no_edge(equity.frame, curve, after)) if equity is not None and curve is not None else made
+
+
+def _table(package: Package, delivered: Delivered, roles: tuple[Role, ...], same: frozenset[str]) -> RoleTable | None:
+    """The chosen table of the first role that the run gives again; else one that it gives again, a twin of the chosen one for example."""
+    for role in roles:
+        chosen = delivered.choices[role].chosen
+        if chosen is not None and chosen.table.path in same:
+            return chosen
+    files = {file.path: package.path(file) for file in package.tree.files if file.path in same}
+    found = _read(package, files).role_tables
+    for role in roles:
+        alike = [r for r in found if r.role == role]
+        if alike:
+            return max(alike, key=lambda r: len(r.frame))
+    return None
 
 
 def _without_pandas(delivered: Delivered, attempt: Attempt) -> list[str]:
