@@ -42,9 +42,12 @@ class Clock:
             raise CheckTimeoutError(f"took longer than {seconds:.0f} s")
 
         before = signal.signal(signal.SIGALRM, ring)
-        signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+        started = time.monotonic()
+        others, interval = signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
         try:
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+            if others:  # somebody else's alarm goes on
+                signal.setitimer(signal.ITIMER_REAL, max(0.001, others - (time.monotonic() - started)), interval)

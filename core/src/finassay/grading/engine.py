@@ -11,6 +11,7 @@ from finassay.api.grading import Check, Judge, Reader
 from finassay.api.scorecard import Evaluator, Graded, Scorecard, TurnScore, Unread
 from finassay.api.verdict import Measured, NotApplicable, Scored, Unscored, Verdict
 from finassay.grading.asking import Asker, NoVerdictError
+from finassay.grading.clock import Clock
 from finassay.grading.dimensions import DIMENSIONS
 from finassay.grading.elicitation import elicitation
 from finassay.grading.measured import MEASURES
@@ -30,6 +31,7 @@ def grade(
     session: str,
     *,
     by_turn: bool = True,
+    clock: Clock | None = None,
 ) -> Scorecard:
     """The scorecard of a finished session.
 
@@ -38,13 +40,14 @@ def grade(
     """
     if package.end_reason is None:
         raise ValueError("a session is graded when it has ended")
+    clock = clock or Clock()
     by_dimension = {check.dimension: check for check in checks.values()}
     graded = OUTCOMES[package.end_reason].graded
     verdicts: dict[str, Verdict]
     if graded == "none":
         verdicts = {one.id: Unscored("not graded", f"the session ended with {package.end_reason}") for one in DIMENSIONS}
     else:
-        grader = _Grader(package, by_dimension, *_asker(judge, reader, package))
+        grader = _Grader(package, by_dimension, clock, *_asker(judge, reader, package))
         verdicts = {one.id: grader.verdict(one) for one in DIMENSIONS}
     result = totals(DIMENSIONS, verdicts, package.end_reason)
     return Scorecard(
@@ -61,7 +64,7 @@ def grade(
         accepted=result.accepted,
         complete=not result.incomplete,
         incomplete=result.incomplete,
-        by_turn=_trajectory(package, by_dimension.values(), verdicts) if by_turn and graded != "none" else (),
+        by_turn=_trajectory(package, by_dimension.values(), verdicts, clock) if by_turn and graded != "none" else (),
         elicitation=elicitation(package.task.belief, package.conversation, verdicts),
         unread=_unread(package, verdicts),
     )
@@ -93,6 +96,7 @@ def _asker(judge: Judge | None, reader: Reader | None, package: Package) -> tupl
 class _Grader:
     package: Package
     checks: Mapping[str, Check]
+    clock: Clock
     asker: Asker | None
     unjudged: Unscored
 
@@ -115,7 +119,7 @@ class _Grader:
             answers = self.asker.labels(dimension, brief.questions, brief.facts) if self.asker and brief.questions else {}
             return _verdict(check.run(self.package, answers))
 
-        return _guarded(check, run)
+        return _guarded(check, run, self.clock)
 
     def _bounded(self, dimension: Dimension, check: Check) -> Verdict:
         """A judge's verdict that a program settles or bounds from above: s = min(s_L, s_P)."""
@@ -127,7 +131,7 @@ class _Grader:
             answers = self.asker.labels(dimension, brief.questions, brief.facts) if self.asker and brief.questions else {}
             return _verdict(check.run(self.package, answers))
 
-        bound = _guarded(check, run)
+        bound = _guarded(check, run, self.clock)
         if not isinstance(bound, Scored):
             return bound
         judged = self._judged(dimension, facts)
@@ -163,28 +167,29 @@ def _verdict(found: object) -> Verdict:
     raise TypeError(f"returned {type(found).__name__}, which is no verdict")
 
 
-def _guarded(check: Check, run: Callable[[], Verdict]) -> Verdict:
-    """A check that raises leaves its dimension unscored: never a zero, never a pass."""
+def _guarded(check: Check, run: Callable[[], Verdict], clock: Clock) -> Verdict:
+    """A check that raises, or takes longer than it may, leaves its dimension unscored: never a zero, never a pass."""
     try:
-        return run()
+        with clock.limit():
+            return run()
     except Exception as error:  # a check is somebody else's code
         return Unscored("check crashed", f"{type(error).__name__}: {error}"[:500], check.id)
 
 
-def _trajectory(package: Package, checks: Iterable[Check], final: Mapping[str, Verdict]) -> tuple[TurnScore, ...]:
+def _trajectory(package: Package, checks: Iterable[Check], final: Mapping[str, Verdict], clock: Clock) -> tuple[TurnScore, ...]:
     """Program scores after each turn, without a judge and without running delivered code (paper, section 3.4).
 
     After the last turn they are those of the session: nothing is graded twice.
     """
     cheap = [check for check in checks if check.by_turn and check.role == "scores"]
     turns = [message.turn for message in package.conversation.of("agent")]
-    earlier = [_turn_score(_graded_so_far(package.until(turn), cheap), turn) for turn in turns[:-1]]
+    earlier = [_turn_score(_graded_so_far(package.until(turn), cheap, clock), turn) for turn in turns[:-1]]
     return (*earlier, *(_turn_score({c.dimension: final[c.dimension] for c in cheap if c.dimension in final}, turn) for turn in turns[-1:]))
 
 
-def _graded_so_far(package: Package, checks: Iterable[Check]) -> dict[str, Verdict]:
+def _graded_so_far(package: Package, checks: Iterable[Check], clock: Clock) -> dict[str, Verdict]:
     package = evolve(package, runner=None)
-    return {check.dimension: _guarded(check, lambda c=check: _verdict(c.run(package, {}))) for check in checks}  # type: ignore[misc]
+    return {check.dimension: _guarded(check, lambda c=check: _verdict(c.run(package, {})), clock) for check in checks}  # type: ignore[misc]
 
 
 def _turn_score(verdicts: Mapping[str, Verdict], turn: int) -> TurnScore:
