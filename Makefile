@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 DISTRIBUTIONS := core $(sort $(dir $(wildcard adapters/*/pyproject.toml personas/*/pyproject.toml grammars/*/pyproject.toml plugins/*/pyproject.toml)))
 JOBS ?= 2
 
-.PHONY: demo test check bench docs new install lock clean
+.PHONY: demo test check bench fuzz docs new install lock clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -37,6 +37,11 @@ bench: install
 	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt --group bench
 	$(BIN)/python tests/bench/bench.py
 
+# Coverage-guided, over everything that reads delivered bytes; SECONDS=600 for a longer run.
+fuzz: install
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt --group fuzz
+	$(BIN)/python tests/fuzz/fuzz_readers.py $(or $(SECONDS),60)
+
 docs: install
 	$(BIN)/python docs/generate.py
 
@@ -49,7 +54,7 @@ lock:
 	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet uv; }
 	printf -- '-e ./%s\n' $(DISTRIBUTIONS:/=) > $(VENV)/workspace.in
 	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate --no-emit-index-url --python-version 3.11 \
-		--group dev --group bench $(VENV)/workspace.in -o $(VENV)/workspace.txt
+		--group dev --group bench --group fuzz $(VENV)/workspace.in -o $(VENV)/workspace.txt
 	grep -v '^-e ' $(VENV)/workspace.txt > constraints.txt
 
 clean:
