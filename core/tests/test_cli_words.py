@@ -92,7 +92,7 @@ def test_a_session_that_is_not_graded_says_so(tmp_path, capsys):
     assert "accepted" not in shown
     _, out, _ = run(capsys, "show", folder.root)
     assert "not graded" in out
-    assert "could not be graded: they ended with environment_error" in out
+    assert "Could not be graded, because of how they ended (environment_error): 1 of 1 sessions." in out
 
 
 def hostile_card(card):

@@ -8,11 +8,11 @@ import pytest
 from attrs import evolve, frozen
 
 from finassay.api.conversation import Conversation, Message
-from finassay.api.delivery import Delivery, LogEvent, Package, TurnFacts
+from finassay.api.delivery import Delivery, LogEvent, Package, Rejected, TurnFacts
 from finassay.api.errors import JudgeError, ProviderError
 from finassay.api.grading import Answer, CheckBrief, Document, JudgeRequest, LabelQuestion, LevelQuestion, Material, Quote, TableView
 from finassay.api.matching import contains_quote
-from finassay.api.scorecard import Evaluator, Scorecard
+from finassay.api.scorecard import Evaluator, Scorecard, Unread
 from finassay.api.strategy import Belief, Item, Number, Strategy, Unit, Universe
 from finassay.api.task import Conditions, Task
 from finassay.api.verdict import Measured, NotApplicable, Scored, Source, Unscored, Verdict
@@ -20,6 +20,7 @@ from finassay.grading.dimensions import DIMENSIONS
 from finassay.grading.elicitation import assumption_rate, elicitation
 from finassay.grading.engine import grade
 from finassay.records.convert import from_json, to_json
+from finassay.testing.samples import sample_package
 
 EVALUATOR = Evaluator(hash="0" * 64, judge="fake", checks=())
 
@@ -431,3 +432,22 @@ def test_numbers_with_units_need_their_value() -> None:
     found = elicitation(Belief((stop,), ()), package("Cash at a fifth drawdown", "ok").conversation, {})
     assert found.opening == ("risk.threshold:x",)
     assert found.coverage is None
+
+
+def test_files_that_checks_could_not_read_stand_on_the_scorecard(tmp_path):
+    told = [{"file": "a.pkl", "reason": "is a serialised object"}, {"file": "a.pkl", "reason": "again"}, "nonsense"]
+
+    class Telling:
+        id, dimension, role, by_turn = "telling", "3.8", "scores", False
+
+        def brief(self, package):
+            return CheckBrief()
+
+        def run(self, package, answers):
+            return Scored(4, Source.PROGRAM, self.id, "all there", facts={"unread": told})
+
+    package = sample_package(tmp_path, {"a.pkl": b"\x80"}, (("user", "Hi."), ("agent", "Done.")))
+    package = evolve(package, deliveries=(evolve(package.deliveries[0], rejected=(Rejected("l", "is a link"),)),))
+    card = grade(package, {"telling": Telling()}, None, None, Evaluator("h", "none", ()), "s")
+    assert card.unread == (Unread("l", "not taken: is a link"), Unread("a.pkl", "is a serialised object"))
+    assert from_json(Scorecard, to_json(card), "") == card

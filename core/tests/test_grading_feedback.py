@@ -8,7 +8,7 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finassay.api.scorecard import Evaluator, Graded, Scorecard, TurnScore
+from finassay.api.scorecard import Evaluator, Graded, Scorecard, TurnScore, Unread
 from finassay.api.strategy import Belief, Item, Number, Strategy, Unit, Universe
 from finassay.api.task import Conditions, Task
 from finassay.api.verdict import Evidence, EvidenceKind, Measured, NotApplicable, Scored, Source, Unscored
@@ -293,3 +293,31 @@ def test_no_option_or_parameter_name_gets_through(options: list[str], number: in
     said = _without_frame(feedback_text(feedback(card(f"It has {told} and {parameter}.", where=told, dimensions=("3.2",)), secret)))
     for form_of_name in (option, option.replace("_", "-"), option.replace("_", " "), parameter, told):
         assert form_of_name.casefold() not in said.casefold()
+
+
+def test_a_failed_veto_says_what_passes_it_and_no_other_row_does():
+    rows = {row.dimension: row for row in feedback(evolve(card("x"), failed_vetoes=("2.4", "3.7")), TASK).rows}
+    assert {name for name, row in rows.items() if row.to_pass} == {"2.4", "3.7"}
+    text = feedback_text(feedback(evolve(card("x"), failed_vetoes=("3.7",)), TASK))
+    assert "To pass: Let one run write every file" in text
+
+
+@pytest.mark.parametrize("one", [d for d in DIMENSIONS if d.veto is not None], ids=lambda d: d.id)
+def test_every_veto_has_advice_of_its_own(one):
+    assert one.to_pass.endswith(".")
+    assert one.to_pass not in one.anchors
+    assert len(one.to_pass.split()) > 8
+    assert Redactor.of(TASK).text(one.to_pass) == one.to_pass
+
+
+def test_files_that_were_not_read_are_told_without_what_their_names_tell():
+    unread = (
+        Unread("prices.pkl", "is a serialised object"),
+        Unread("\x1b[2Jx.csv", "not taken: is a link"),
+        Unread("12_1_momentum.zip", "is"),
+    )
+    text = feedback_text(feedback(evolve(card("x"), unread=unread), TASK))
+    assert "  prices.pkl: is a serialised object" in text
+    assert "not taken: is a link" in text
+    assert "\x1b" not in text
+    assert "momentum" not in text

@@ -25,9 +25,11 @@ from backtest_faults import (
     verdict,
 )
 
+from finassay.testing.samples import sample_package
 from finassay_checks.checks.backtest_costs import CostModel
 from finassay_checks.checks.backtest_explainability import DecisionExplainability
 from finassay_checks.checks.backtest_process import ProcessCompleteness
+from finassay_checks.options import NoOptions
 from finassay_checks.recompute.costs import costs
 
 M = simulated().metrics
@@ -296,3 +298,11 @@ def _made(fault: Fault) -> Files:
     files = clean_files()
     fault(files)
     return files
+
+
+def test_files_that_cannot_be_looked_into_are_told_beside_the_parts(tmp_path):
+    files = {"model.pkl": b"\x80\x04", "all.zip": b"PK\x03\x04", "bad.parquet": b"no parquet", "good.csv": b"date,close\n2019-01-02,1\n"}
+    package = sample_package(tmp_path, files, (("user", "Hi."), ("agent", "Done.")))
+    told = ProcessCompleteness(NoOptions()).run(package, {}).facts["unread"]
+    assert {entry["file"] for entry in told} == {"model.pkl", "all.zip", "bad.parquet"}
+    assert all(entry["reason"] for entry in told)

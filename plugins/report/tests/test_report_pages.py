@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import DeliveredFile, Delivery, LogEvent, Rejected
 from finassay.api.report import ReportSection
-from finassay.api.scorecard import Graded, RunView, SessionView
+from finassay.api.scorecard import Graded, RunView, SessionView, Unread
 from finassay.api.verdict import Evidence, EvidenceKind, Scored, Source
 from finassay.grading.dimensions import DIMENSIONS
 from finassay.testing.cases import ComponentConformance
@@ -219,7 +219,7 @@ def test_long_texts_are_bounded(run: RunView, tmp_path: Path) -> None:
     text = one_session(run, session, tmp_path)
     assert len(text) < 900_000
     assert "4,960,000 more characters" in text
-    assert "1600 more events" in text
+    assert "1,600 more events" in text
 
 
 def test_sessions_that_were_not_graded_have_a_page(run: RunView, tmp_path: Path) -> None:
@@ -348,3 +348,45 @@ def test_the_interval_is_seeded_holds_the_mean_and_needs_two_tasks() -> None:
     assert (low, high) == bootstrap_interval(values, 2_000)
     assert bootstrap_interval([5.0], 100) is None
     assert bootstrap_interval([5.0, 5.0], 100) == (5.0, 5.0)
+
+
+# -- what the grading found about files, and what a veto needs --------------------------------------------------------
+
+
+def session_html(run: RunView, session, folder: Path) -> str:  # type: ignore[no-untyped-def]
+    HtmlReporter(OPTIONS).write(evolve(run, sessions=(session,)), folder)
+    return read(folder / "sessions" / f"{session.id}.html")
+
+
+def test_files_that_were_not_read_are_marked_and_the_others_listed(run: RunView, tmp_path: Path) -> None:
+    session = run.sessions[0]
+    path = session.deliveries[-1].files[0].path
+    told = (Unread(path, "cannot be read: <b>ParserError"), Unread("old\x1b.zip", "is an archive"), Unread("link", "not taken: is a link"))
+    session = evolve(session, scorecard=evolve(session.scorecard, unread=told))
+    page = session_html(run, session, tmp_path)
+    assert "finding: cannot be read: &lt;b&gt;ParserError" in page
+    assert "Not read by the grading" in page
+    assert "old␛.zip" in page
+    assert page.count("is a link") == 1
+    many = evolve(session, scorecard=evolve(session.scorecard, unread=tuple(Unread(f"f{i}.zip", "is an archive") for i in range(150))))
+    page = session_html(run, many, tmp_path)
+    assert page.count("is an archive") == 100
+    assert "and 50 more" in page
+
+
+def test_advice_on_a_failed_veto_is_no_anchor(run: RunView, tmp_path: Path) -> None:
+    failing = next(s for s in run.sessions if s.scorecard and s.scorecard.failed_vetoes)
+    page = session_html(run, failing, tmp_path)
+    for one in DIMENSIONS:
+        if one.id in failing.scorecard.failed_vetoes:  # type: ignore[union-attr]
+            assert f"To pass: {one.to_pass}" in page
+    assert "To pass: None." not in page
+
+
+def test_one_is_not_many(run: RunView, tmp_path: Path) -> None:
+    session = evolve(run.sessions[0], log=run.sessions[0].log[:1])
+    session = evolve(session, deliveries=(Delivery(1, session.deliveries[-1].files[:1]),))
+    page = session_html(run, session, tmp_path)
+    assert "1 file delivered" in page
+    assert "1 event; it detects" in page
+    assert "1 agent, 1 session, 1 valid" in read(tmp_path / "index.html")

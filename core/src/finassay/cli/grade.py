@@ -54,4 +54,6 @@ def grade(run: Path, session: str | None, judge: str | None, jobs: int) -> None:
     if failed:
         raise FinassayError(f"{len(failed)} of {count(len(ended), 'session')} could not be graded", hint="Their lines above say why.")
     if ended and not graded:
-        raise NothingGradedError(f"none of {count(len(ended), 'session')} could be graded", hint="Their lines above say how each ended.")
+        raise NothingGradedError(
+            f"no session could be graded ({count(len(ended), 'session')} tried)", hint="Their lines above say how each ended."
+        )

@@ -13,7 +13,7 @@ from finassay.api.errors import UsageError
 from finassay.api.scorecard import Graded, RunView, Scorecard, SessionView
 from finassay.api.task import Task
 from finassay.api.verdict import Evidence, Measured, NotApplicable, Scored, Unscored
-from finassay.cli.words import clean, one_line
+from finassay.cli.words import clean, count, one_line
 
 MAX_SHOWN = 200_000
 MAX_EVIDENCE = 12
@@ -53,7 +53,8 @@ def show_task(out: Console, task: Task, *, reveal: bool) -> None:
     table.add_row("data until", conditions.cutoff.isoformat())
     table.add_row("channels", line(", ".join(conditions.channels) or "none"))
     table.add_row(
-        "limits", f"{conditions.max_turns} turns of {conditions.turn_seconds:g} s; network {'allowed' if conditions.network else 'off'}"
+        "limits",
+        f"{count(conditions.max_turns, 'turn')} of {conditions.turn_seconds:g} s; network {'allowed' if conditions.network else 'off'}",
     )
     if reveal:
         table.add_row("difficulty", str(task.strategy.difficulty))

@@ -169,4 +169,6 @@ def _print_result(out: Any, folder: Any, plan: list[Any], *, graded: bool) -> No
     click.echo(one_line(f"Page and details: finassay report {shlex.quote(str(folder.root))}"))
     wanted = {planned.key.id for planned in plan}
     if graded and wanted and not any(is_graded(s.scorecard) for s in view.sessions if s.id in wanted):
-        raise NothingGradedError(f"none of {count(len(wanted), 'session')} could be graded", hint="Their lines above say how each ended.")
+        raise NothingGradedError(
+            f"no session could be graded ({count(len(wanted), 'session')} tried)", hint="Their lines above say how each ended."
+        )

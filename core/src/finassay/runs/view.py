@@ -119,16 +119,16 @@ def _notes(folder: RunFolder, sessions: tuple[SessionView, ...], muted: Mapping[
         notes.append(f"Agents ran in the sandbox '{sandbox}'" + (f", which does not isolate {', '.join(missing)}." if missing else "."))
     elsewhere = sum(1 for s in sessions if "imported" in s.identity)
     if elsewhere:
-        notes.append(f"{elsewhere} of {len(sessions)} sessions were held elsewhere and imported: their user and conditions are not ours.")
+        notes.append(f"Held elsewhere and imported, with a user and conditions that are not ours: {elsewhere} of {len(sessions)} sessions.")
     bare = [s.id for s in sessions if s.scorecard is None]
     changed = [name for name in bare if is_outdated(folder, SessionKey.parse(name))]
     if changed:
         notes.append(f"The record was changed after the grading, which therefore does not count: {_named(changed)}. See: finassay grade.")
     if len(bare) > len(changed):
-        notes.append(f"{len(bare) - len(changed)} of {len(sessions)} sessions have not been graded.")
+        notes.append(f"Not graded yet: {len(bare) - len(changed)} of {len(sessions)} sessions.")
     refused = sorted({s.end_reason for s in sessions if s.scorecard is not None and s.scorecard.grading == "none"})
     if refused:
         number = sum(1 for s in sessions if s.scorecard is not None and s.scorecard.grading == "none")
-        notes.append(f"{number} of {len(sessions)} sessions could not be graded: they ended with {', '.join(refused)}.")
+        notes.append(f"Could not be graded, because of how they ended ({', '.join(refused)}): {number} of {len(sessions)} sessions.")
     notes += [f"Observer '{name}' was muted: {reason}" for name, reason in sorted(muted.items())]
     return notes

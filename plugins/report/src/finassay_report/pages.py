@@ -21,6 +21,11 @@ def number(value: float | None, digits: int = 1) -> str:
     return "–" if value is None else f"{value:,.{digits}f}"
 
 
+def counted(value: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{value:,} {noun}" + ("" if value == 1 else "s")
+
+
 def size(value: int) -> str:
     """Bytes for people."""
     for unit, factor in (("GB", 2**30), ("MB", 2**20), ("KB", 2**10)):
@@ -45,7 +50,9 @@ class Pages:
         self.environment = Environment(
             loader=PackageLoader("finassay_report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
-        self.environment.filters.update(percent=percent, number=number, size=size, day=day, visible=visible, line=visible_line)
+        self.environment.filters.update(
+            percent=percent, number=number, counted=counted, size=size, day=day, visible=visible, line=visible_line
+        )
 
     def run(self, run: RunView, links: Mapping[str, str]) -> str:
         page = run_page(run, links, self.options.resamples)
