@@ -1,6 +1,9 @@
 """Run folders with gaps, tasks that cannot be, settings that are wrong: told, and nothing lost or half-written."""
 
+import contextlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +11,17 @@ import pytest
 from attrs import evolve
 from runs_on_disk import add_card, add_session, run_folder
 
-from finassay.api.errors import InvalidFileError, PreflightError, UsageError
+from finassay.api.errors import InvalidFileError, NothingGradedError, PreflightError, UsageError
 from finassay.catalog.catalog import Catalog
 from finassay.cli.main import main
+from finassay.cli.render import console
+from finassay.cli.run import _print_result
 from finassay.cli.tasks import parse_seeds, parse_until
 from finassay.config.settings import Choice, RunSettings, load_settings
 from finassay.runs.build import _Problems, build
 from finassay.runs.folder import RunFolder, SessionKey
 from finassay.runs.grade import Grader, scorecards
+from finassay.runs.plan import Planned
 from finassay.runs.view import run_view
 from finassay.testing.samples import sample_task
 
@@ -124,6 +130,18 @@ def test_a_run_in_which_nothing_could_be_graded_fails(tmp_path, capsys):
     assert "not graded: environment_error (no sandbox)" in err
     assert "no session could be graded (1 session tried)" in err
     assert "vetoes failed" not in out + err
+
+
+@pytest.mark.parametrize(("end", "fails"), [("environment_error", True), ("satisfied", False)])
+def test_the_end_of_a_run_fails_if_nothing_could_be_graded(tmp_path, capsys, end, fails):
+    folder = run_folder(tmp_path / "run [x]")
+    key = add_session(folder, end=end)
+    add_card(folder, key)
+    plan = [Planned(key, "reuse", "")]
+    with pytest.raises(NothingGradedError) if fails else contextlib.nullcontext():
+        _print_result(console(), folder, plan, graded=True)
+    _print_result(console(), folder, plan, graded=False)
+    assert f"finassay report '{folder.root}'" in capsys.readouterr().out
 
 
 def test_an_unknown_judge_is_told_before_anything(tmp_path, capsys):
@@ -255,8 +273,6 @@ def test_a_dry_run_makes_no_folder(tmp_path, capsys, monkeypatch):
             self.tasks: dict[str, object] = {}
 
         def plan(self) -> list[object]:
-            from finassay.runs.plan import Planned
-
             return [Planned(SessionKey("x", "t", 1), "hold", "not held yet")]
 
     monkeypatch.setattr("finassay.runs.build.build", lambda *_: None)
@@ -287,3 +303,25 @@ def test_a_page_that_cannot_be_written_is_one_line(tmp_path: Path, capsys):
     assert code in (4, 8)  # 4 where no reporter is installed
     assert "Traceback" not in err
     assert str(tmp_path / "file") in err or code == 4
+
+
+def test_options_of_one_session_need_a_session(tmp_path, capsys):
+    folder = run_folder(tmp_path / "run")
+    code, _, err = run(capsys, "show", folder.root, "--failed")
+    assert code == 2
+    assert "one session" in err
+
+
+def test_a_reader_that_goes_away_is_no_internal_error(tmp_path):
+    folder = run_folder(tmp_path / "run")
+    key = add_session(folder, reply="long " * 100_000)
+    program = "import sys; from finassay.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    shown = subprocess.Popen(
+        [sys.executable, "-c", program, "show", str(folder.root), key.id], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert shown.stdout is not None
+    shown.stdout.close()
+    assert shown.stderr is not None
+    assert b"rror" not in shown.stderr.read()
+    shown.stderr.close()
+    assert shown.wait(60) == 141

@@ -22,8 +22,8 @@ BUILTIN = {
     "doctor": ("finassay.cli.doctor:doctor", "Say what works on this machine, and what does not."),
 }
 GROUP = "finassay.commands"
-STOPPED = (130, 143)
-"""Exit codes of a program that was asked to stop, by hand or by its caller."""
+STOPPED = (130, 141, 143)
+"""Exit codes of a program that was stopped by hand, by the end of its reader, or by its caller."""
 
 
 def _offered() -> dict[str, EntryPoint]:

@@ -3,11 +3,11 @@
 import threading
 from types import TracebackType
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from finassay.api.scorecard import Scorecard
+from finassay.cli.render import Terminal
 from finassay.cli.words import one_line
 from finassay.runs.execute import Progress as Callbacks
 from finassay.runs.folder import SessionKey
@@ -19,7 +19,7 @@ class RunProgress:
     """Shows how a run goes on. Safe to call from several threads."""
 
     def __init__(self, total: int) -> None:
-        self.console = Console(stderr=True)
+        self.console = Terminal(stderr=True)
         self._lock = threading.Lock()
         self._bar = Progress(
             SpinnerColumn(),

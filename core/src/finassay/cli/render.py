@@ -22,14 +22,26 @@ LOW = 3
 """`show --failed` shows levels below this."""
 
 
+READER_GONE = 141
+"""Exit code where the reader of the output went away."""
 WIDE = 150
 """Columns where the output is no terminal: a file or a pipe has no width to fit."""
 
 
+class Terminal(Console):
+    """A console that ends the program with our own code when whoever reads the output is gone."""
+
+    def on_broken_pipe(self) -> None:
+        try:
+            super().on_broken_pipe()
+        except SystemExit:
+            raise SystemExit(READER_GONE) from None
+
+
 def console() -> Console:
     """Where tables go: as wide as the terminal."""
-    out = Console(highlight=False)
-    return out if out.is_terminal else Console(highlight=False, width=WIDE)
+    out = Terminal(highlight=False)
+    return out if out.is_terminal else Terminal(highlight=False, width=WIDE)
 
 
 def safe(text: str, limit: int = 20_000) -> Text:
@@ -181,7 +193,7 @@ def _print_score(out: Console, dimension: Dimension, graded: Graded, card: Score
             if failed and dimension.to_pass:
                 out.print(Text(f"  To pass: {dimension.to_pass}"))
             for text in _evidence_lines(scored.evidence):
-                out.print(line(text, 1_000))
+                out.print(Text("    ").append(one_line(text, 1_000)))
         case Measured() as measured:
             shown = ", ".join(f"{name} {measure(value)}" for name, value in measured.values.items())
             out.print(line(f"{title}: {shown}", 2_000, "bold"))
@@ -202,9 +214,9 @@ def _evidence_lines(evidence: tuple[Evidence, ...]) -> Iterator[str]:
         if tail and tail not in tails:
             tails.append(tail)
     for (kind, text, where), tails in list(groups.items())[:MAX_EVIDENCE]:
-        yield "    - " + " · ".join(part for part in (f"{kind}: {text}", where, "; ".join(tails)) if part)
+        yield "- " + " · ".join(part for part in (f"{kind}: {text}", where, "; ".join(tails)) if part)
     if len(groups) > MAX_EVIDENCE:
-        yield f"    and {len(groups) - MAX_EVIDENCE} more"
+        yield f"and {len(groups) - MAX_EVIDENCE} more"
 
 
 def measure(value: float | str | None) -> str:

@@ -22,6 +22,8 @@ def show(run: Path, session: str | None, feedback: bool, failed: bool, file: str
     from finassay.runs.view import run_view, session_view
 
     folder = RunFolder(run)
+    if session is None and (feedback or failed or file):
+        raise UsageError("--feedback, --failed and --file are about one session", hint="Name it behind the run.")
     if session is None:
         list_sessions(console(), run_view(folder))
         return
