@@ -291,6 +291,10 @@ def _rivals(chosen: Selection, factor: str, *, others: bool) -> Iterator[tuple[s
                 yield tuple(other if f == factor else f for f in chosen.factors)
 
 
+CLEARLY = 0.15
+"""By how much a rival must fit better before it is evidence: methods of combination agree on most names."""
+
+
 def combination_test(chosen: Selection, method: str) -> Shown:
     """The method by which several factors are combined, against its siblings."""
     if chosen.ledger.fills is None:
@@ -305,7 +309,7 @@ def combination_test(chosen: Selection, method: str) -> Shown:
         return Shown(Stance.SUPPORTS, own.share, own.count, note)
     for other in METHODS:
         rival = chosen.best(chosen.factors, other) if other != method else None
-        if rival is not None and rival.share >= ENOUGH:
+        if rival is not None and rival.share >= ENOUGH and rival.share - own.share >= CLEARLY:
             return Shown(Stance.CONTRADICTS, own.share, own.count, f"{note}; {other} fits {rival.share:.1%}")
     return Shown(Stance.CANNOT_TELL, own.share, own.count, note)
 

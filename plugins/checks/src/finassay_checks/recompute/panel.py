@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -11,6 +11,10 @@ Ints = NDArray[np.int64]
 CASH = "$CASH"
 ABSURD = 1e15
 """No price, size or fee is this large: what is counts as not delivered."""
+
+
+SPLIT_OFFSET = 0.25
+"""How far a day's own move may take the price from what a split alone would make of it."""
 
 
 @frozen(eq=False)
@@ -68,6 +72,25 @@ def panel_of(prices: pd.DataFrame) -> Panel | None:
         return None
     extra = {name: matrix(name) if name in prices else None for name in ("open", "high", "low", "adj_close")}
     return Panel(pd.DatetimeIndex(dates), pd.Index(tickers), close, extra["open"], extra["high"], extra["low"], extra["adj_close"])
+
+
+def with_splits(panel: Panel, actions: pd.DataFrame | None) -> Panel:
+    """The panel with split-adjusted closes from a table of splits, where the raw close jumps as the split says; else the panel as it is.
+
+    Prices that are adjusted already do not jump, and adjusted closes that were delivered are kept. `actions` has date, ticker, kind and
+    value (new shares for one old).
+    """
+    if panel.adjusted is not None or actions is None or actions.empty:
+        return panel
+    factor = np.ones_like(panel.close)
+    known = carried(panel.close)
+    splits = actions[(actions["kind"] == "split") & (actions["value"] > 0) & (actions["value"] != 1)].dropna(subset=["date", "ticker"])
+    columns = panel.tickers.get_indexer(pd.Index(splits["ticker"]))
+    rows = panel.dates.searchsorted(pd.DatetimeIndex(splits["date"]))
+    for row, column, ratio in zip(rows, columns, splits["value"].to_numpy(dtype=float), strict=True):
+        if column >= 0 and 0 < row < len(known) and abs(known[row, column] / known[row - 1, column] * ratio - 1.0) < SPLIT_OFFSET:
+            factor[:row, column] /= ratio
+    return panel if (factor == 1.0).all() else evolve(panel, adjusted=panel.close * factor)
 
 
 def carried(values: Floats) -> Floats:

@@ -8,7 +8,7 @@ from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
 from finassay_checks.model import Delivered, Rebuilt
 from finassay_checks.recompute import stated
-from finassay_checks.recompute.panel import ABSURD, CASH, Floats, Panel, panel_of
+from finassay_checks.recompute.panel import ABSURD, CASH, Floats, Panel, panel_of, with_splits
 from finassay_checks.recompute.portfolio import (
     Book,
     clean_fills,
@@ -55,9 +55,11 @@ def why_not(package: Package) -> str:
 
 
 def price_panel(package: Package) -> Panel | None:
-    """The delivered price table as matrices, None if there is none."""
-    frame = package.fact(read_delivery).frame("prices")
-    return panel_of(frame) if frame is not None else None
+    """The delivered price table as matrices, adjusted for delivered splits where it is raw; None if there is none."""
+    delivered = package.fact(read_delivery)
+    frame = delivered.frame("prices")
+    panel = panel_of(frame) if frame is not None else None
+    return with_splits(panel, delivered.frame("actions")) if panel is not None else None
 
 
 def delivered_curve(delivered: Delivered) -> pd.Series | None:

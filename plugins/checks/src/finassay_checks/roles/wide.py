@@ -9,7 +9,7 @@ import pandas as pd
 
 from finassay_checks.model import Role, RoleTable
 from finassay_checks.roles import accounts, canonical, detect, names
-from finassay_checks.roles.cells import to_numbers, to_tickers
+from finassay_checks.roles.cells import canonical_ticker, to_numbers, to_tickers
 from finassay_checks.roles.context import Context, Found, dates_of, stem_of
 from finassay_checks.roles.context import made as made_role
 from finassay_checks.roles.shape import Shape
@@ -145,8 +145,8 @@ def fields_and_tickers(shape: Shape, context: Context) -> Found:
         field = next((f for f, keys in names.OHLC.items() if names.key(words[0]) in keys), None) if len(words) >= 2 else None
         if field is None and len(words) >= 3 and names.key(" ".join(words[:2])) == "adjclose":
             field, words = "adj_close", words[1:]
-        if field is not None and names.looks_like_ticker(words[-1]):
-            by_ticker.setdefault(words[-1], {})[field] = column.name
+        if field is not None and names.looks_like_ticker(canonical_ticker(words[-1])):
+            by_ticker.setdefault(canonical_ticker(words[-1]), {})[field] = column.name
     if not by_ticker or not all("close" in fields for fields in by_ticker.values()):
         return
     pieces = []
