@@ -306,3 +306,41 @@ def test_a_command_that_exits_at_import_is_named(tmp_path, monkeypatch, capsys):
     code, _, err = run(capsys, "quits")
     assert code == 4
     assert "cannot be loaded: SystemExit" in err
+
+
+def test_what_a_plugin_says_is_on_its_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "hostile_plugin.py").write_text(f"raise ValueError({HOSTILE!r})\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    offer = Offer("sandbox", "bad", "finassay-bad", "1", EntryPoint("bad", "hostile_plugin:X", "finassay.sandboxes"))
+    monkeypatch.setattr(Catalog, "installed", classmethod(lambda cls: cls([offer])))
+    for arguments in (("plugins", "--check"), ("doctor",), ("conform", "sandbox", "bad")):
+        code, out, err = run(capsys, *arguments)
+        assert code in (1, 4)
+        assert harmless(out + err), arguments
+        assert "second" not in [line.split(" ")[0] for line in (out + err).splitlines()]
+    assert run(capsys, "doctor")[2].startswith("error: 1 installed component cannot be used")
+
+
+def test_doctor_of_the_core_alone_advises_what_helps(monkeypatch, capsys):
+    monkeypatch.setattr(Catalog, "installed", classmethod(lambda cls: cls([])))
+    code, out, _ = run(capsys, "doctor")
+    assert code == 0
+    assert "install the plugin finassay-sandbox-bubblewrap" in out
+    assert "apt-get" not in out
+    assert "grammars: none is installed\n" in out
+
+
+def test_a_new_agent_is_told_what_conformance_needs(tmp_path, capsys):
+    code, out, _ = run(capsys, "new", "agent", "foo", "--out", tmp_path)
+    assert code == 0
+    assert "sandbox" in out
+    assert "finassay-sandbox-local" in (tmp_path / "foo" / "README.md").read_text()
+
+
+def test_lost_bytes_are_named(tmp_path, capsys):
+    folder = run_folder(tmp_path / "run")
+    key = add_session(folder)
+    next(p for p in folder.blobs.root.rglob("*") if p.is_file()).unlink()
+    code, _, err = run(capsys, "show", folder.root, key.id, "--file", "report.md")
+    assert code == 3
+    assert "report.md" in err

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from finassay.api.dimension import Dimension
-from finassay.api.errors import UsageError
+from finassay.api.errors import InvalidFileError, UsageError
 from finassay.api.scorecard import Graded, RunView, Scorecard, SessionView
 from finassay.api.task import Task
 from finassay.api.verdict import Evidence, Measured, NotApplicable, Scored, Unscored
@@ -233,10 +233,14 @@ def measure(value: float | str | None) -> str:
 
 
 def show_file(folder: Any, view: SessionView, path: str) -> None:
-    """A delivered file as text, bounded. Raises `UsageError` for one that was not delivered."""
+    """A delivered file as text, bounded. Raises `UsageError` for one that was not delivered, `InvalidFileError` if its bytes are lost."""
     file = view.deliveries[-1].file(path) if view.deliveries else None
     if file is None:
         names = ", ".join(f.path for f in view.deliveries[-1].files[:10]) if view.deliveries else ""
         raise UsageError(f"{path!r} was not delivered", hint=f"Delivered: {names or 'nothing'}")
-    with open(folder.blobs.path(file.sha256), "rb") as stream:
+    try:
+        stored = folder.blobs.path(file.sha256)
+    except KeyError:
+        raise InvalidFileError(f"{folder.blobs.root}: the bytes of {path!r} are not there") from None
+    with open(stored, "rb") as stream:
         console().print(safe(stream.read(MAX_SHOWN).decode("utf-8", "replace"), MAX_SHOWN), soft_wrap=True)

@@ -20,10 +20,10 @@ def report(run: Path, out: Path | None, reporter: str) -> None:
     from finassay.runs.view import run_view
 
     folder = RunFolder(run)
+    writer, _ = Catalog.installed().create("reporter", reporter)
     view = run_view(folder)
     sections = tuple(s for found in Observers().call("finassay_add_report_sections", run=view) for s in found)
     view = run_view(folder, sections) if sections else view
     print_run(console(), view)
-    writer, _ = Catalog.installed().create("reporter", reporter)
     page = writer.write(view, out or folder.root / "report")
     click.echo(one_line(f"page: {page}"))

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -79,7 +80,9 @@ def read_tasks(path: Path) -> tuple[Task, ...]:
     if path.is_dir():
         files = sorted(path.glob("*.json"), key=lambda p: (len(p.stem), p.stem))
         if not files:
-            raise InvalidFileError(f"{path}: holds no task files (*.json)", hint="Make some: finassay tasks sample --out " + str(path))
+            raise InvalidFileError(
+                f"{path}: holds no task files (*.json)", hint="Make some: finassay tasks sample --out " + shlex.quote(str(path))
+            )
         tasks = tuple(read_task(file) for file in files)
         first: dict[str, Path] = {}
         for task, file in zip(tasks, files, strict=True):
