@@ -69,10 +69,20 @@ def named_ticker(table: RoleTable, ticker: str) -> dict[str, str]:
     return {"symbol": ticker} if "ticker" in table.columns or len(table.frame["ticker"].unique()) > 1 else {}
 
 
+def _own_rows(table: RoleTable) -> pd.DataFrame:
+    """Canonical rows whose delivered cells are in the table at hand: of several files of one layout, one file's."""
+    frame = table.frame
+    if not any("files of one layout" in reason for reason in table.reasons):
+        return frame
+    sizes = frame.groupby("ticker").size()
+    fitting = sizes.index[sizes == len(table.table.frame)]
+    return frame[frame["ticker"] == fitting[0]] if len(fitting) else frame.iloc[:0]
+
+
 def _is_intraday(table: RoleTable) -> bool:
     """Several different stamps a day and ticker."""
     column = table.columns.get("date")
-    frame = table.frame
+    frame = _own_rows(table)
     if column is None or column not in table.table.frame or not frame.duplicated(["date", "ticker"]).any():
         return False
     raw = table.table.frame[column].iloc[frame["row"].to_numpy() - 1].astype(str).to_numpy()
@@ -277,13 +287,14 @@ def stamp_findings(table: RoleTable) -> list[AuditFinding]:
         or pd.api.types.is_datetime64_any_dtype(raw.dtype)
     ):
         return []
-    texts = raw.iloc[table.frame["row"].to_numpy() - 1].astype(str)
+    frame = _own_rows(table)
+    texts = raw.iloc[frame["row"].to_numpy() - 1].astype(str)
     sample = texts.head(50)
     if not len(sample) or sample.str.strip().str.contains(_ZONED).mean() < 0.9 or sample.str.contains(":").mean() < 0.9:
         return []
     utc = pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601").dt.tz_localize(None)
     cut = utc.dt.normalize().to_numpy()
-    apart = (table.frame["date"].to_numpy() - cut).astype("timedelta64[D]").astype(int)
+    apart = (frame["date"].to_numpy() - cut).astype("timedelta64[D]").astype(int)
     late = apart == 1
     if late.mean() < 0.5:
         return []

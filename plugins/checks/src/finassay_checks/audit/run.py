@@ -102,6 +102,10 @@ def _metric_findings(package: Package, metrics: tuple[AuditMetric, ...]) -> Iter
             facts = {"value": FREQUENCY.get(periods, "irregular"), "periods_per_year": int(periods)}
             if not all(str(m.fault).startswith("years_counted") for m in clocks):
                 yield AuditFinding("frequency", text, "wrong", own.file, expected=f"{periods:g} periods a year", facts=facts)
+        elif any(m.within_tolerance for m in clocks):
+            yield AuditFinding(
+                "annualisation_basis", f"inside the tolerance, but not annualised as the data are: {named}", "wrong", clocks[0].file
+            )
     for metric in metrics:
         if _implausible(metric):
             text = f"{metric.name} of {metric.reported:.6g} is no plausible value"

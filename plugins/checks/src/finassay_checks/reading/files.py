@@ -87,7 +87,20 @@ def _html(path: Path, suffix: str, limits: ReadLimits) -> Content:
 
 
 def _plain(path: Path, suffix: str, limits: ReadLimits) -> Content:
+    if suffix == ".txt" and path.stat().st_size and _is_delimited(path):
+        from finassay_checks.reading.delimited import read_delimited
+
+        return read_delimited(path, ".csv", limits)
     return prose_content(plain(decode(read_bytes(path, limits.text_bytes))))
+
+
+def _is_delimited(path: Path) -> bool:
+    """Whether a text file is a table: at least four of the same delimiter in each of its first lines."""
+    with open(path, "rb") as stream:
+        lines = [line for line in stream.read(16_384).decode("utf-8", errors="replace").splitlines()[:-1] if line.strip()][:20]
+    if len(lines) < 3:
+        return False
+    return any(lines[0].count(d) >= 3 and len({line.count(d) for line in lines}) == 1 for d in (",", ";", "\t", "|"))
 
 
 def _code(path: Path, suffix: str, limits: ReadLimits) -> Content:

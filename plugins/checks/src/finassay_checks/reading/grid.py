@@ -130,11 +130,17 @@ def _notes(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def flat_header(rows: Sequence[Row], at: int) -> tuple[Row, int] | None:
-    """yfinance's three header rows (`Price`, `Ticker`, `Date`) as one header of `Field Ticker` names, with the number of rows they take."""
+    """yfinance's three header rows (`Price`, `Ticker`, `Date`, or grouped by ticker `Ticker`, `Price`, `Date`) as one header of
+    `Field Ticker` names, with the number of rows they take."""
     if at + 2 >= len(rows):
         return None
     first, second, third = rows[at], rows[at + 1], rows[at + 2]
-    if not first or not second or str(second[0]).strip().lower() not in ("ticker", "symbol", "symbols"):
+    if not first or not second:
+        return None
+    corner, below = (str(row[0]).strip().lower() for row in (first, second))
+    if corner in ("ticker", "symbol", "symbols") and below in ("price", "field", "attributes", "attribute"):
+        first, second = second, first
+    elif below not in ("ticker", "symbol", "symbols"):
         return None
     names = [f"{a or ''} {b or ''}".strip() for a, b in zip(first, second, strict=False)]
     dated = bool(third) and str(third[0]).strip().lower() in ("date", "datetime") and all(is_empty(c) for c in third[1:])

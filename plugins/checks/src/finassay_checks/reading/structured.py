@@ -1,6 +1,7 @@
 """JSON: every list of records is a table, every flat object a name-value table; columns and split forms as well (spec D.0.2)."""
 
 import json
+import re
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -76,6 +77,28 @@ def _mapped(value: dict[str, Any]) -> pd.DataFrame | None:
     return None
 
 
+_TICKER = re.compile(r"\^?[A-Z0-9]{1,6}(?:[.\-/][A-Z0-9]{1,4})?")
+_NUMBERED = re.compile(r"^\d{1,2}[a-z]?\. ")
+
+
+def _by_ticker(value: dict[str, Any]) -> pd.DataFrame | None:
+    """`{ticker: [records]}` and `{ticker: {date: record}}` as one table with a ticker column."""
+    if not value or len(value) > 5_000 or not all(_TICKER.fullmatch(str(key)) for key in value):
+        return None
+    pieces = []
+    for ticker, held in value.items():
+        if isinstance(held, list):
+            frame = _records(held, {})
+        elif isinstance(held, dict) and held and _dated({str(k) for k in held}) and all(isinstance(v, dict) for v in held.values()):
+            frame = _mapped(held)
+        else:
+            return None
+        if frame is None or {"ticker", "symbol"} & {str(c).lower() for c in frame.columns}:
+            return None
+        pieces.append(frame.assign(ticker=str(ticker)))
+    return pd.concat(pieces, ignore_index=True)
+
+
 def _counted(items: list[tuple[str, Any]]) -> bool:
     """Whether every column's keys are the same row numbers, in whatever order: pandas' own default orientation."""
     first = list(items[0][1])
@@ -111,6 +134,8 @@ def _walk(root: Any, limits: ReadLimits) -> Iterator[tuple[str, pd.DataFrame]]:
             ][: limits.tables_per_file]
         elif isinstance(value, dict):
             frame = _mapped(value)
+            if frame is None:
+                frame = _by_ticker(value)
             if frame is not None:
                 yield path, frame
                 continue
@@ -153,6 +178,7 @@ def read_json(data: bytes, suffix: str, limits: ReadLimits) -> Content:
     found: list[tuple[str, pd.DataFrame]] = []
     cells = 0
     for path, frame in _walk(_parse(data, suffix), limits):
+        frame = frame.rename(columns=lambda name: _NUMBERED.sub("", str(name)))
         cells += frame.size
         if len(frame.columns) > limits.columns or len(frame) > limits.rows or cells > limits.cells:
             raise Unreadable("holds a table beyond the limits", "too-large")

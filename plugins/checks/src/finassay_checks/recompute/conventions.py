@@ -139,7 +139,7 @@ def _sharpe(curve: Curve) -> Iterator[Alternative]:
     yield Alternative("ddof 0", metrics.sharpe(r, p, 0), "same")
     yield Alternative("first return left out", metrics.sharpe(r[1:], p), "same")
     yield Alternative("geometric annual return / volatility", metrics.ratio(annual, vol), "convention")
-    yield Alternative("compounded annual mean / volatility", metrics.ratio((1 + float(r.mean())) ** p - 1, vol), "convention")
+    yield Alternative("compounded annual mean / volatility", metrics.ratio(_yearly(r, p), vol), "convention")
     yield Alternative("geometric annual return / compounded volatility", metrics.ratio(annual, _compounded(r, p)), "convention")
     if (r > -1).all():
         yield Alternative("log returns", metrics.sharpe(np.log1p(r), p), "convention")
@@ -161,7 +161,7 @@ def _sortino(curve: Curve) -> Iterator[Alternative]:
     yield Alternative("semi-deviation around the mean", metrics.ratio(mean, around), "convention")
     yield Alternative("standard deviation of min(r, 0)", metrics.ratio(mean, clipped), "convention")
     yield Alternative("geometric annual return / downside", metrics.ratio(annual, metrics.downside(r, p)), "convention")
-    yield Alternative("compounded annual mean / losers' spread", metrics.ratio((1 + float(r.mean())) ** p - 1, losers), "convention")
+    yield Alternative("compounded annual mean / losers' spread", metrics.ratio(_yearly(r, p), losers), "convention")
     spread = metrics.ratio(mean, losers)
     yield Alternative("spread of the losing returns", spread, "fault" if abs(spread) > 50 else "convention")
     yield Alternative("geometric annual return / losers' spread", metrics.ratio(annual, losers), "convention")
@@ -206,6 +206,12 @@ def _compounded(returns: Floats, periods: float) -> float:
         return float("nan")
     mean = growth ** (1.0 / len(returns))
     return float(np.sqrt(max((np.var(returns, ddof=1) + mean**2) ** periods - mean ** (2 * periods), 0.0)))
+
+
+def _yearly(returns: Floats, periods: float) -> float:
+    """The mean return compounded over a year; infinite beyond what a float holds."""
+    with np.errstate(over="ignore"):
+        return float(np.power(1.0 + np.mean(returns), periods) - 1.0)
 
 
 def _rms(values: Floats) -> float:

@@ -115,7 +115,10 @@ def trades(frame: Frame, mapping: Mapping[str, str], timezone: str) -> Frame:
     made = simple("trades", work, mapping, timezone)
     kept = made["row"].to_numpy() - 1
     shares = made["shares"]
-    if "shares" not in mapping:
+    if "bought" in mapping:
+        apart = to_numbers(frame[mapping["bought"]]).fillna(0.0) - to_numbers(frame[mapping["sold"]]).abs().fillna(0.0)
+        shares = pd.Series(apart.to_numpy()[kept], index=made.index)
+    elif "shares" not in mapping:
         amount = made["value"].abs() / made["price"].where(made["price"] > 0)
         shares = amount if "side" in mapping else made["value"] / made["price"].where(made["price"] > 0)
     if "side" in mapping and not (numbers < 0).any():

@@ -91,13 +91,27 @@ def to_numbers(series: "pd.Series[Any]") -> "pd.Series[float]":
     direct = pd.to_numeric(series, errors="coerce").astype("float64")
     if direct.notna().sum() < series.notna().sum():
         texts = strings_of(series[direct.isna()])
-        comma = (
-            bool(len(texts)) and texts.str.match(r"^[-+]?\d{1,3}(?:\.\d{3})*,\d+$").mean() > 0.5 and not texts.str.match(r".*,\d{3}$").all()
-        )
+        comma = decimal_comma(texts)
         parsed = {cell: parse_number(text, comma) for cell, text in texts.items()}
         rest = _broadcast(series, {k: v for k, v in parsed.items() if v is not None}, np.nan, "float64")
         direct = direct.where(direct.notna(), rest)
     return direct.where(np.isfinite(direct))
+
+
+_COMMA = re.compile(r"^\D*(\d[\d.' \u00a0]*),(\d+)\D*$")
+
+
+def decimal_comma(texts: "pd.Series[Any]") -> bool:
+    """Whether the comma parts decimals in a column: one comma a number, no point behind it, and at least one number in which it cannot
+    part thousands (`140,5`, `100123,456`, `1.234,567`)."""
+    with_comma = texts[texts.str.contains(",", regex=False)]
+    if not len(with_comma):
+        return False
+    matches = [_COMMA.match(str(text)) for text in with_comma]
+    if sum(match is None for match in matches) > 0.1 * len(matches):
+        return False
+    found = [match for match in matches if match is not None]
+    return any(len(m[2]) != 3 or len(re.split(r"[.' \u00a0]", m[1])[-1]) > 3 or "." in m[1] for m in found)
 
 
 def number_share(series: "pd.Series[Any]") -> float:
@@ -163,7 +177,7 @@ def to_dates(series: "pd.Series[Any]", timezone: str = "America/New_York", name_
     elif pd.api.types.is_bool_dtype(dtype):
         return empty
     elif pd.api.types.is_numeric_dtype(dtype):
-        dates = _number_dates(series) if name_is_date else empty
+        dates = _number_dates(series, timezone) if name_is_date else empty
     else:
         texts = strings_of(series)
         if texts.empty:
@@ -171,7 +185,7 @@ def to_dates(series: "pd.Series[Any]", timezone: str = "America/New_York", name_
         parsed = _text_dates(texts, timezone)
         if name_is_date and parsed.notna().mean() < 0.5:
             numbers = pd.Series([parse_number(t) for t in texts], index=texts.index, dtype="float64")
-            parsed = parsed.where(parsed.notna(), _number_dates(numbers))
+            parsed = parsed.where(parsed.notna(), _number_dates(numbers, timezone))
         dates = _broadcast(
             series, {k: v.to_datetime64() for k, v in parsed.items() if v is not pd.NaT}, np.datetime64("NaT"), "datetime64[ns]"
         )
@@ -180,11 +194,12 @@ def to_dates(series: "pd.Series[Any]", timezone: str = "America/New_York", name_
 
 def _within(dates: "pd.Series[Any]") -> "pd.Series[Any]":
     """Nanosecond stamps; what lies outside any market's years is no date (nor could nanoseconds hold the year 1008)."""
-    return dates.where((dates >= _FIRST) & (dates <= _LAST)).astype("datetime64[ns]")
+    kept: pd.Series[Any] = dates.where((dates >= _FIRST) & (dates <= _LAST)).astype("datetime64[ns]")
+    return kept
 
 
-def _number_dates(series: "pd.Series[Any]") -> "pd.Series[Any]":
-    """20240102, spreadsheet serials, and epoch seconds or milliseconds, whichever fits all values."""
+def _number_dates(series: "pd.Series[Any]", timezone: str) -> "pd.Series[Any]":
+    """20240102, spreadsheet serials, and epoch seconds or milliseconds (which are UTC), whichever fits all values."""
     numbers = series.astype("float64")
     known = numbers.dropna()
     nothing = pd.Series(pd.NaT, index=series.index, dtype="datetime64[ns]")
@@ -196,10 +211,9 @@ def _number_dates(series: "pd.Series[Any]") -> "pd.Series[Any]":
         return pd.to_datetime(text, format="%Y%m%d", errors="coerce")
     if low >= 20_000 and high <= 80_000:
         return pd.to_datetime(numbers, unit="D", origin="1899-12-30", errors="coerce")
-    if low >= 1e8 and high <= 7e9:
-        return pd.to_datetime(numbers, unit="s", errors="coerce")
-    if low >= 1e11 and high <= 7e12:
-        return pd.to_datetime(numbers, unit="ms", errors="coerce")
+    for unit, least, most in (("s", 1e8, 7e9), ("ms", 1e11, 7e12)):
+        if low >= least and high <= most:
+            return utc_dates(pd.to_datetime(numbers, unit=unit, errors="coerce", utc=True), timezone)  # type: ignore[call-overload]  # a unit
     return nothing
 
 

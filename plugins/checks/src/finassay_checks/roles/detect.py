@@ -38,6 +38,9 @@ def prices(shape: Shape, context: Context) -> Found:
     found: dict[str, Column | None] = {}
     for field, keys in names.OHLC.items():
         found[field] = shape.find((*keys, *(f"{k}usd" for k in keys)), "number")
+    letters = {f: shape.find((f[0],), "number") for f in ("open", "high", "low", "close", "volume")}
+    if found["close"] is None and all(letters[f] is not None for f in ("open", "high", "low", "close")):
+        found |= letters
     if found["close"] is None:
         found["close"], found["adj_close"] = found["adj_close"], found["adj_close"]
     if found["close"] is None or bool((found["close"].numbers <= 0).any()) or HINT_CHECK.search(stem_of(shape)):

@@ -9,11 +9,13 @@ from finassay_checks.model import RoleTable
 
 
 def combined_files(found: list[RoleTable]) -> list[RoleTable]:
-    """Price tables without a ticker column in one folder or workbook, with equal columns and different tickers, become one candidate."""
+    """Price tables of one ticker each in one folder or workbook, with equal columns and different tickers, become one candidate."""
     groups: dict[tuple[str, bool, tuple[str, ...]], list[RoleTable]] = defaultdict(list)
     for candidate in found:
-        if candidate.role == "prices" and "ticker" not in candidate.columns and candidate.frame["ticker"].nunique() == 1:
-            folder = candidate.table.path.rpartition("/")[0] if candidate.table.where == candidate.table.path else candidate.table.path
+        if candidate.role == "prices" and candidate.frame["ticker"].nunique() == 1:
+            folder, _, label = candidate.table.where.partition("#")
+            if not label or folder.endswith(".json"):
+                folder = f"{folder.rpartition('/')[0]}#{label}" if label else folder.rpartition("/")[0]
             groups[(folder, candidate.table.current, tuple(candidate.columns))].append(candidate)
     merged: dict[int, RoleTable] = {}
     gone: set[int] = set()
@@ -26,7 +28,9 @@ def combined_files(found: list[RoleTable]) -> list[RoleTable]:
                 .reset_index(drop=True)
             )
             merged[id(members[0])] = evolve(
-                members[0], frame=frame, reasons=(*members[0].reasons, f"{len(members)} files of one layout in '{folder}'")
+                members[0],
+                frame=frame,
+                reasons=(*members[0].reasons, f"{len(members)} files of one layout in '{folder.partition('#')[0]}'"),
             )
             gone |= {id(m) for m in members[1:]}
     return [merged.get(id(r), r) for r in found if id(r) not in gone]

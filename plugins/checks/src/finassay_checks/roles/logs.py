@@ -71,6 +71,11 @@ def round_trips(shape: Shape, context: Context) -> Found:
     frame = canonical.simple("round_trips", shape.table.frame, columns, context.timezone)
     for fee in ("fee", "entry_fee", "exit_fee"):
         frame[fee] = frame[fee].abs()
+    for side in ("entry", "exit"):
+        notional = (frame["shares"] * frame[f"{side}_price"]).abs()
+        # Less than a cent on thousands is a rate: such exports (`fee_open`) hold fractions of the traded value.
+        if (frame[f"{side}_fee"].max() < 0.01) and notional.median() > 1_000:
+            frame[f"{side}_fee"] *= notional
     both = frame["entry_fee"].fillna(0.0) + frame["exit_fee"].fillna(0.0)
     frame["fee"] = frame["fee"].where(frame["fee"].notna(), both.where(frame["entry_fee"].notna() | frame["exit_fee"].notna()))
     frame["shares"] = _directed(shape, columns, frame)
@@ -98,6 +103,10 @@ def _directed(shape: Shape, columns: dict[str, str], frame: pd.DataFrame) -> "pd
     else:
         short = cells.str.contains(r"^(?:s|short|sell|sld|-1)", regex=True)
     return shares.where(~short.to_numpy(), -shares)
+
+
+_BOUGHT = ("bought", "buy", "buyqty", "buyquantity", "buyshares", "sharesbought", "qtybought")
+_SOLD = ("sold", "sell", "sellqty", "sellquantity", "sellshares", "sharessold", "qtysold")
 
 
 def trade_columns(shape: Shape) -> dict[str, str]:
@@ -130,6 +139,18 @@ def _trade_columns(shape: Shape) -> dict[str, str]:
     hinted = bool(HINT_TRADES.search(stem_of(shape)))
     if price is None and value is None:
         return {}
+    bought, sold = (shape.find(keys, "number") for keys in (_BOUGHT, _SOLD))
+    if shares is None and bought is not None and sold is not None and price is not None:
+        named = {
+            "fill_date": fill,
+            "signal_date": signal,
+            "ticker": ticker,
+            "bought": bought,
+            "sold": sold,
+            "price": price,
+            "fee": shape.find(FEES, "number"),
+        }
+        return {key: column.name for key, column in named.items() if column is not None} | {"how": "bought and sold apart"}
     if shares is None and (value is None or side is None):
         return {}
     if side is None and not signed and not (hinted and price is not None and shares is not None and "held" not in stem_of(shape)):
@@ -159,5 +180,42 @@ def trades(shape: Shape, context: Context) -> Found:
     if not columns:
         return
     how = columns.pop("how")
-    frame = canonical.trades(shape.table.frame, columns, context.timezone)
+    frame = _executed(shape, canonical.trades(shape.table.frame, columns, context.timezone))
+    if "fee" not in columns and (rated := _rated_fee(shape)) is not None:
+        columns["fee"], how_much = rated[0].name, rated[1]
+        cells = canonical.column(shape.table.frame, rated[0].name, "number", context.timezone).to_numpy()[frame["row"].to_numpy() - 1]
+        frame["fee"] = abs(cells) * how_much * (frame["shares"].abs() if rated[2] else (frame["shares"] * frame["price"]).abs())
     yield from made("trades", shape, columns, frame, f"date, ticker, quantity and price in each row, with {how}")
+
+
+_FEE_WORDS = frozenset({"fee", "fees", "commission", "commissions", "cost", "costs"})
+_NOT_DONE = r"^(?:cancel\w*|reject\w*|invalid|open|new|submitted|pending\w*|expired|none|0|2|3)$"
+
+
+def _rated_fee(shape: Shape) -> tuple[Column, float, bool] | None:
+    """(column, factor, whether a share) of a fee that is no money: `fee_bps`, `commission_pct`, `fee_rate`, `fee_per_share`."""
+    for column in shape.of("number"):
+        words = set(column.parts)
+        if not words & _FEE_WORDS:
+            continue
+        if "share" in words or "shares" in words:
+            return column, 1.0, True
+        if words & {"bps", "bp"}:
+            printed = column.texts.astype(str).str.contains("b", case=False).any()
+            return column, 1.0 if printed else 1e-4, False
+        if words & {"pct", "percent", "%"}:
+            printed = column.texts.astype(str).str.contains("%").any()
+            return column, 1.0 if printed else 0.01, False
+        if "rate" in words:
+            return column, 1.0, False
+    return None
+
+
+def _executed(shape: Shape, frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows that were filled, where a status column says which were."""
+    status = shape.find(("status", "orderstatus", "state"))
+    if status is None:
+        return frame
+    cells = shape.table.frame[status.name].iloc[frame["row"].to_numpy() - 1].astype(str).str.strip().str.lower().str.removesuffix(".0")
+    undone = cells.str.match(_NOT_DONE).to_numpy()
+    return frame[~undone].reset_index(drop=True) if undone.any() and not undone.all() else frame

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[%#$&]")
 
-DATE = frozenset({"date", "datetime", "day", "timestamp", "time", "datum", "dt", "asof", "session"})
+DATE = frozenset({"date", "datetime", "day", "timestamp", "time", "datum", "dt", "asof", "session", "t", "ts", "epoch"})
 TICKER = ("ticker", "symbol", "symbols", "asset", "security", "sid", "instrument", "stock", "name", "column", "pair")
 OHLC = {
     "open": ("open",),

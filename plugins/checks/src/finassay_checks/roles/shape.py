@@ -157,7 +157,12 @@ class Shape:
 
 def _ticker_share(column: Column) -> float:
     texts = column.texts
-    return float(np.mean([names.looks_like_ticker(text) for text in texts])) if len(texts) else 0.0
+    return float(np.mean([names.looks_like_ticker(_bare(str(text))) for text in texts])) if len(texts) else 0.0
+
+
+def _bare(text: str) -> str:
+    """`Equity(0 [AAPL])` as `AAPL`."""
+    return text[text.rindex("[") + 1 : -2] if "[" in text and text.endswith("])") else text
 
 
 def shape_of(table: Table, known: frozenset[str], timezone: str) -> Shape:

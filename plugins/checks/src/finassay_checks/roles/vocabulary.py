@@ -21,6 +21,9 @@ FILL_DATES = (
     "datum",
     "day",
     "dt",
+    "t",
+    "ts",
+    "epoch",
     "",
 )
 SIGNAL_DATES = (
