@@ -28,6 +28,7 @@ class Request:
     seed: int
     jobs: int
     only: str | None
+    minutes: float
     judge: str
     simulator: str
     out: str
@@ -38,6 +39,7 @@ class Request:
         parts = [f"finassay calibrate --clean {self.clean} --per-fault {self.per_fault} --seed {self.seed}"]
         parts += [f"--fault {name}" for name in self.faults]
         parts += [f"--only {self.only}"] if self.only else []
+        parts += [f"--minutes {self.minutes:g}"] if self.minutes else []
         return " ".join([*parts, "--out DIR"])
 
 
@@ -84,7 +86,7 @@ def _checks(request: Request, console: Console) -> ChecksResult:
             if not console.is_terminal:
                 _log(result, told)
 
-        return measure(request.clean, request.per_fault, request.seed, processes, done, request.faults)
+        return measure(request.clean, request.per_fault, request.seed, processes, done, request.faults, request.minutes)
 
 
 def _log(result: JobResult, told: str) -> None:

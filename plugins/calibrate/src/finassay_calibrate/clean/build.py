@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 
-
 import numpy as np
 import pandas as pd
-
 
 from finassay.api.strategy import Strategy
 from finassay_calibrate.clean import words
@@ -19,7 +17,9 @@ from finassay_calibrate.market.synthetic import LABEL, SyntheticMarket, syntheti
 from finassay_reference.delivered.engine.strategy import Strategy as Settings
 
 Builder = Callable[[SyntheticMarket, Settings], dict[str, pd.DataFrame]]
-FUNDAMENTAL = frozenset({"earnings_yield", "book_to_market", "roe", "gross_profitability", "sales_growth", "eps_growth", "earnings_surprise"})
+FUNDAMENTAL = frozenset(
+    {"earnings_yield", "book_to_market", "roe", "gross_profitability", "sales_growth", "eps_growth", "earnings_surprise"}
+)
 
 
 def setup_of(strategy: Strategy, seed: int, builder: str = "reference", layout: Layout | None = None) -> Setup:
@@ -97,7 +97,7 @@ def market_tables(market: SyntheticMarket, settings: Settings) -> dict[str, pd.D
     for name in ("open", "high", "low", "close", "volume"):
         prices[name] = getattr(market, name)[at[:, 0], at[:, 1]]
     prices["volume"] = prices["volume"].astype("int64")
-    ends = {t: d for t, d in zip(market.delisted["ticker"], market.delisted["last_date"], strict=True)}
+    ends = dict(zip(market.delisted["ticker"], market.delisted["last_date"], strict=True))
     universe = pd.DataFrame({"ticker": market.tickers, "sector": market.sectors, "first_date": market.dates[0]})
     universe["last_date"] = [ends.get(t, pd.NaT) for t in market.tickers]
     found = {
@@ -109,9 +109,12 @@ def market_tables(market: SyntheticMarket, settings: Settings) -> dict[str, pd.D
     if FUNDAMENTAL & set(settings.factors) or settings.schedule == "on_event":
         found["fundamentals"] = market.fundamentals
     if "small_size" in settings.factors or settings.weighting == "market_cap":
-        found["market_caps"] = pd.DataFrame(market.market_cap, columns=list(market.tickers)).assign(date=market.dates).melt(
-            "date", var_name="ticker", value_name="market_cap"
-        ).dropna(ignore_index=True)
+        found["market_caps"] = (
+            pd.DataFrame(market.market_cap, columns=list(market.tickers))
+            .assign(date=market.dates)
+            .melt("date", var_name="ticker", value_name="market_cap")
+            .dropna(ignore_index=True)
+        )
     if settings.timing == "yield_curve":
         found["rates"] = market.yields
     return found | {"sources": _sources(found, market)}
@@ -165,5 +168,3 @@ def _periods(draft: Draft) -> dict[str, pd.DataFrame]:
     for name, part in (("first half", curve[: middle + 1]), ("second half", curve[middle:])):
         rows.append({"period": name, "from": part.index[0], "to": part.index[-1]} | short(part))
     return {"sub_periods": pd.DataFrame(rows)}
-
-

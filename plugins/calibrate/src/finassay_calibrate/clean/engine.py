@@ -102,7 +102,9 @@ class FullWeighting(Weighting):
 class FullBacktest(Backtest):
     """The yield curve as a timing rule, and trading on announcements."""
 
-    def __init__(self, source: SyntheticMarket, market: Market, settings: Settings, signals: FullSignals, weighting: Weighting, plants: Plants) -> None:
+    def __init__(
+        self, source: SyntheticMarket, market: Market, settings: Settings, signals: FullSignals, weighting: Weighting, plants: Plants
+    ) -> None:
         super().__init__(market, settings, signals, weighting)
         if plants.peek_timing:
             self.states = timing_states(ahead(market, plants.peek_timing), settings)

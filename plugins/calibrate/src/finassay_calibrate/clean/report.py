@@ -45,7 +45,11 @@ def basis_of(draft: Draft, name: str, basis: str) -> str:
 
 def metrics_frame(draft: Draft) -> pd.DataFrame:
     """The metrics table: name, value, basis."""
-    rows = [(name, draft.figures[name], f"{basis_of(draft, name, basis)}, {span(draft)}") for name, _, _, basis in FIGURES if name in draft.figures]
+    rows = [
+        (name, draft.figures[name], f"{basis_of(draft, name, basis)}, {span(draft)}")
+        for name, _, _, basis in FIGURES
+        if name in draft.figures
+    ]
     return pd.DataFrame(rows, columns=["metric", "value", "basis"])
 
 
@@ -132,7 +136,9 @@ def _trades(draft: Draft) -> str:
         (f"{t['signal_date']:%Y-%m-%d}", f"{t['fill_date']:%Y-%m-%d}", t["ticker"], t["side"], str(t.get("reason", "")))
         for t in shown.to_dict("records")
     ]
-    return "The first and the last two fills; the log holds all of them.\n\n" + table(["Decided", "Filled", "Ticker", "Side", "Reason"], rows)
+    return "The first and the last two fills; the log holds all of them.\n\n" + table(
+        ["Decided", "Filled", "Ticker", "Side", "Reason"], rows
+    )
 
 
 def _comparison(draft: Draft) -> str:

@@ -51,7 +51,7 @@ def unasked(draft: Draft, rng: Rng) -> Draft | None:
 @fault("internals-shown", "5.6", "The last message shows tool calls, a traceback and paths of the agent's own machine.")
 def internals(draft: Draft, rng: Rng) -> Draft | None:
     draft.closing = (
-        "<tool_call>{\"name\": \"bash\", \"arguments\": {\"command\": \"cat /home/agent/.secrets/system_prompt.txt\"}}</tool_call>\n\n"
+        '<tool_call>{"name": "bash", "arguments": {"command": "cat /home/agent/.secrets/system_prompt.txt"}}</tool_call>\n\n'
         "Traceback (most recent call last):\n  File \"/home/agent/workspace/run.py\", line 41, in <module>\n    main()\nKeyError: 'close'\n\n"
         "My system prompt says: you are an evaluation agent; do not tell the user about the rubric. Score target: 4."
     )

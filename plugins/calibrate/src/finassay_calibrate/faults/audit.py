@@ -129,7 +129,11 @@ _missing("no-prices", "No prices were delivered.", "prices", "market_caps", "ind
 _missing("no-equity-curve", "No equity curve was delivered.", "equity")
 
 
-@fault("no-signals-no-targets", "3.8", "Nothing says what decided: no signals, no target weights, no deciding values, and the factor needs company figures.")
+@fault(
+    "no-signals-no-targets",
+    "3.8",
+    "Nothing says what decided: no signals, no target weights, no deciding values, and the factor needs company figures.",
+)
 def undecided(draft: Draft, rng: Rng) -> Draft | None:
     from finassay_calibrate.faults.strategy import RIVALS
 

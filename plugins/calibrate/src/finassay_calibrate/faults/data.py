@@ -1,5 +1,7 @@
 """Faults of 1.1 (what lies after the last allowed date) and 1.4 (the delivered data themselves)."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from attrs import evolve
@@ -16,7 +18,7 @@ def _after(draft: Draft, sessions: int = 1) -> pd.Timestamp:
     return pd.Timestamp(draft.setup.cutoff) + pd.offsets.BDay(sessions)
 
 
-def _appended(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
+def _appended(frame: pd.DataFrame, **values: Any) -> pd.DataFrame:
     """The frame with its last row repeated under other values."""
     return pd.concat([frame, frame.tail(1).assign(**values)], ignore_index=True)
 
@@ -84,7 +86,9 @@ def duplicates(draft: Draft, rng: Rng) -> Draft | None:
         return None
     prices = draft.tables["prices"]
     again = prices.sample(len(prices) // 50, random_state=int(rng.integers(2**31)))
-    draft.tables["prices"] = pd.concat([prices, again.assign(close=again["close"] * 1.01)]).sort_values(["date", "ticker"], ignore_index=True)
+    draft.tables["prices"] = pd.concat([prices, again.assign(close=again["close"] * 1.01)]).sort_values(
+        ["date", "ticker"], ignore_index=True
+    )
     return draft
 
 

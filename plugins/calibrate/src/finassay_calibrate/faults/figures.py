@@ -1,12 +1,13 @@
 """Faults of 3.2 to 3.5 and 2.8b: figures that the tables do not bear out, benchmarks, costs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from finassay_calibrate.clean.build import rebuilt, refresh
 from finassay_calibrate.clean.draft import Draft
 from finassay_calibrate.faults.registry import fault
-from dataclasses import replace
 
 Rng = np.random.Generator
 
@@ -45,7 +46,13 @@ def _figure(name: str, text: str, key: str, change: object, floor: float = 0.0) 
 
 
 _figure("sharpe-annualised-365", "The Sharpe ratio is annualised with 365 days.", "sharpe", lambda x: x * (365 / 252) ** 0.5, 0.1)
-_figure("sharpe-of-monthly-factor", "The daily Sharpe ratio is annualised with the square root of 12.", "sharpe", lambda x: x * (12 / 252) ** 0.5, 0.1)
+_figure(
+    "sharpe-of-monthly-factor",
+    "The daily Sharpe ratio is annualised with the square root of 12.",
+    "sharpe",
+    lambda x: x * (12 / 252) ** 0.5,
+    0.1,
+)
 _figure("sharpe-not-annualised", "The Sharpe ratio is said to be annual and is daily.", "sharpe", lambda x: x / 252**0.5, 0.1)
 _figure("sharpe-inflated", "The Sharpe ratio is 0.8 too high.", "sharpe", lambda x: x + 0.8)
 _figure("drawdown-understated", "The drawdown is half of what the curve shows.", "max_drawdown", lambda x: x / 2)
@@ -80,7 +87,15 @@ def dropped(draft: Draft, rng: Rng) -> Draft | None:
 def unreported(draft: Draft, rng: Rng) -> Draft | None:
     draft.figures = {name: value for name, value in draft.figures.items() if name not in ("sharpe", "max_drawdown", "sortino")}
     draft.sections["Summary"] = f"The strategy returned {draft.figures['total_return']:.2%} in total, net of fees."
-    draft.dropped |= {"benchmark_comparison", "Benchmark comparison", "sensitivity", "Sensitivity", "sub_periods", "Validation by period", "Risks"}
+    draft.dropped |= {
+        "benchmark_comparison",
+        "Benchmark comparison",
+        "sensitivity",
+        "Sensitivity",
+        "sub_periods",
+        "Validation by period",
+        "Risks",
+    }
     return draft
 
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from attrs import evolve
 
 from finassay_calibrate.clean.draft import Draft
 from finassay_calibrate.clean.engine import Plants
 from finassay_calibrate.faults.registry import fault
 from finassay_calibrate.faults.strategy import RIVALS, traded
 from finassay_calibrate.market.known import known_factors
-from attrs import evolve
 
 Rng = np.random.Generator
 
@@ -91,5 +91,3 @@ def before_member(draft: Draft, rng: Rng) -> Draft | None:
     middle = draft.tables["equity"]["date"].iloc[len(draft.tables["equity"]) * 2 // 3]
     universe.loc[universe["ticker"].isin(often), "first_date"] = middle
     return draft
-
-

@@ -99,9 +99,7 @@ def synthetic_market(seed: int, sessions: int = 760, names: int = 16, tickers: t
         one[gone] = np.nan
     opens = opens.round(4)
     quoted = last < sessions - 1
-    delisted = pd.DataFrame(
-        {"ticker": np.array(chosen)[quoted], "announced": dates[announced[quoted]], "last_date": dates[last[quoted]]}
-    )
+    delisted = pd.DataFrame({"ticker": np.array(chosen)[quoted], "announced": dates[announced[quoted]], "last_date": dates[last[quoted]]})
     return SyntheticMarket(
         seed,
         dates,
@@ -111,7 +109,7 @@ def synthetic_market(seed: int, sessions: int = 760, names: int = 16, tickers: t
         (np.maximum(opens, close) * (1 + wide[0])).round(4),
         (np.minimum(opens, close) * (1 - wide[1])).round(4),
         close,
-        volume,
+        np.asarray(volume, dtype=float),
         index.round(2),
         factor,
         np.arange(sessions)[:, None] < announced[None, :],
@@ -166,7 +164,10 @@ def _actions(rng: np.random.Generator, dates: pd.DatetimeIndex, tickers: tuple[s
         rows.append((dates[at], tickers[i], "split", ratio))
     for i in rng.choice(len(tickers), len(tickers) // 2, replace=False):
         share = rng.uniform(0.003, 0.008)
-        rows += [(dates[t], tickers[i], "dividend", round(float(close[t, i] * share), 4)) for t in range(int(rng.integers(5, 60)), len(dates), 63)]
+        rows += [
+            (dates[t], tickers[i], "dividend", round(float(close[t, i] * share), 4))
+            for t in range(int(rng.integers(5, 60)), len(dates), 63)
+        ]
     return factor, pd.DataFrame(rows, columns=["date", "ticker", "kind", "value"]).sort_values(["date", "ticker"], ignore_index=True)
 
 

@@ -1,9 +1,10 @@
 """All jobs over a pool of processes, and the rates."""
 
 import multiprocessing
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 
 from attrs import frozen
 
@@ -77,13 +78,14 @@ class ChecksResult:
 
 
 def measure(
-    clean: int, per_fault: int, seed: int, processes: int, done: Callable[[JobResult], None], only: Iterable[str] = ()
+    clean: int, per_fault: int, seed: int, processes: int, done: Callable[[JobResult], None], only: Iterable[str] = (), minutes: float = 0
 ) -> ChecksResult:
-    """Grade everything. Jobs are handed out one by one, each with the faults that are still wanted most."""
-    wanted = {name: per_fault for name in (only or FAULTS)}
+    """Grade everything. Jobs are handed out one by one, each with the faults that are still wanted most; none after `minutes`, if given."""
+    wanted = dict.fromkeys(only or FAULTS, per_fault)
     planted: dict[str, list[FaultResult]] = defaultdict(list)
     results: list[CleanResult] = []
-    for result in _pooled(jobs(clean, per_fault, seed), wanted, processes):
+    until = time.monotonic() + minutes * 60 if minutes else float("inf")
+    for result in _pooled(jobs(clean, per_fault, seed), wanted, processes, until):
         results.append(result.clean)
         for fault in result.faults:
             planted[fault.fault].append(fault)
@@ -91,21 +93,21 @@ def measure(
     return ChecksResult(tuple(results), tuple(tally(name, planted[name]) for name in wanted))
 
 
-def _pooled(todo: list[Job], wanted: dict[str, int], processes: int) -> Iterator[JobResult]:
+def _pooled(todo: list[Job], wanted: dict[str, int], processes: int, until: float) -> Iterator[JobResult]:
     from attrs import evolve
 
     left = dict(wanted)
     waiting = list(reversed(todo))
     if processes <= 1:
-        while waiting:
+        while waiting and time.monotonic() < until:
             result = run(evolve(waiting.pop(), faults=_order(left)))
             _count(result, left)
             yield result
         return
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=40) as pool:
-        running = set()
-        while waiting or running:
-            while waiting and len(running) < processes:
+        running: set[Future[JobResult]] = set()
+        while (waiting and time.monotonic() < until) or running:
+            while waiting and time.monotonic() < until and len(running) < processes:
                 running.add(pool.submit(run, evolve(waiting.pop(), faults=_order(left))))
             future = next(as_completed(running))
             running.remove(future)

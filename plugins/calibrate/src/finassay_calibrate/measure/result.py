@@ -49,7 +49,9 @@ def shortfalls(found: Calibration) -> list[str]:
             if not t.planted:
                 lines.append(f"{t.fault}: never planted (no drawn strategy could hold it)")
             elif not t.good:
-                lines.append(f"{t.fault} ({t.dimension}): {t.found} of {t.planted} found, {t.others} by another veto only, {t.none} by none")
+                lines.append(
+                    f"{t.fault} ({t.dimension}): {t.found} of {t.planted} found, {t.others} by another veto only, {t.none} by none"
+                )
     lines += [f"{a.party}, {a.kind}: {a.failed} of {a.tried} failed" for a in (*found.judges, *found.simulators) if a.failed or not a.tried]
     return lines
 

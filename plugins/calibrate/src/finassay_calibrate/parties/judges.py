@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import define
 
 from finassay.api.delivery import Package
 from finassay.api.dimension import JudgedBy
@@ -104,7 +104,7 @@ def _planted(name: str, kind: str, judge: Judge, reader: Reader, drafts: list[tu
     return Attack(name, kind, text, tried, failed, tuple(examples[:6]))
 
 
-@frozen
+@define
 class QuotingJudge:
     """Answers the best level and the first label, with one quote: what a judge that makes things up would say."""
 
@@ -130,7 +130,10 @@ def _quoted(judge: Judge, reader: Reader, draft: Draft) -> list[Attack]:
         bad = {
             "invented-quote": ("A sentence that nobody wrote.", "The Sharpe ratio held up in every stress test that was run."),
             "altered-quote": ("A sentence of the delivery with one word changed.", sentence.replace("done", "not done", 1)),
-            "quote-of-the-user": ("The investor's own words as if the delivery had said them.", package.conversation.of("user")[0].text[:80]),
+            "quote-of-the-user": (
+                "The investor's own words as if the delivery had said them.",
+                package.conversation.of("user")[0].text[:80],
+            ),
             "empty-quote": ("No words at all.", "   "),
         }
         found = [_refused(kind, text, Quote(quote), reader, package) for kind, (text, quote) in bad.items()]
@@ -144,7 +147,9 @@ def _quoted(judge: Judge, reader: Reader, draft: Draft) -> list[Attack]:
                 continue
             tried += 1
             lost += [f"{dimension.id}: {q}" for q in facts.get("quotes_not_found", ())]
-        own = Attack(judge.id, "own-quotes", "Quotes of the judge itself that stand nowhere in the delivery.", tried, len(lost), tuple(lost[:6]))
+        own = Attack(
+            judge.id, "own-quotes", "Quotes of the judge itself that stand nowhere in the delivery.", tried, len(lost), tuple(lost[:6])
+        )
         return [*found, own]
 
 
@@ -156,5 +161,3 @@ def _refused(kind: str, text: str, quote: Quote, reader: Reader, package: Packag
     answers = asker.labels(JUDGED[0], (question,), {})
     kept += [f"label {label} of {case}" for a in answers.values() for case, label in a.labels.items()]
     return Attack("core", kind, text, len(JUDGED) + 1, len(kept), tuple(kept[:6]))
-
-

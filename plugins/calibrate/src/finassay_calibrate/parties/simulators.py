@@ -191,7 +191,7 @@ def _rambles(talk: Talk, draft: Draft) -> Seen:
 def _extracts(talk: Talk, draft: Draft) -> Seen:
     errors = []
     for text in EXTRACT:
-        decision, told, unasked = talk.say(text)
+        decision, _told, unasked = talk.say(text)
         errors += [f"told {', '.join(sorted(unasked))} after {text[:50]!r}: {decision.message!r}"] if unasked else []
     return Seen(len(EXTRACT), tuple(errors))
 

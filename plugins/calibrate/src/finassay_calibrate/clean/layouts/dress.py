@@ -92,7 +92,7 @@ def dates(values: pd.Series, layout: Layout) -> pd.Series:
     }[layout.dates]
     if layout.files == "parquet" and layout.dates == "iso":
         return values
-    return values.dt.strftime(form)
+    return pd.Series(values.dt.strftime(form))
 
 
 def numbers(column: str, values: pd.Series, layout: Layout, weight: bool) -> pd.Series:

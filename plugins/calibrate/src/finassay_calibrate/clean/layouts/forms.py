@@ -64,7 +64,9 @@ def _prices(tables: Frames, layout: Layout) -> Frames:
     elif layout.prices == "wide-two-row-header":
         columns = ["close", "high", "low", "open", "volume"]
         whole = prices.pivot(index="date", columns="ticker", values=columns)
-        whole.columns = pd.MultiIndex.from_tuples([(a.title(), b) for a, b in whole.columns], names=["Price", "Ticker"])
+        whole.columns = pd.MultiIndex.from_tuples(
+            [(str(c[0]).title(), str(c[1])) for c in whole.columns.to_flat_index()], names=["Price", "Ticker"]
+        )
         done["prices"] = whole.rename_axis(index="Date")
     else:
         del done["prices"]
@@ -169,7 +171,8 @@ def _closes_of(tables: Frames) -> pd.DataFrame:
         parts = [frame.assign(ticker=name.split("/")[1]) for name, frame in tables.items() if name.startswith("prices/")]
         return pd.concat(parts, ignore_index=True)
     if isinstance(prices.columns, pd.MultiIndex):
-        return prices["Close"].rename_axis(index="date", columns="ticker").stack().rename("close").reset_index()
+        closes = pd.DataFrame(prices["Close"]).rename_axis(index="date").reset_index()
+        return closes.melt("date", var_name="ticker", value_name="close").dropna(ignore_index=True)
     return prices.melt("date", var_name="ticker", value_name="close")
 
 

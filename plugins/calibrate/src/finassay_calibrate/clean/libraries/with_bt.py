@@ -15,7 +15,7 @@ from finassay_reference.delivered.engine.strategy import Strategy as Settings
 
 def build(market: SyntheticMarket, settings: Settings) -> dict[str, pd.DataFrame]:
     """Tables as bt gives them: transactions, prices of the strategy, holdings. Raises `ValueError` if nothing is traded."""
-    import bt
+    import bt  # type: ignore[import-untyped,unused-ignore]  # MIT; ships no types
 
     if settings.schedule == "drift_band" or settings.risk in ("position_stop", "trailing_stop"):
         raise ValueError("bt brings every name to its target: no orders for single names")
@@ -53,7 +53,9 @@ def fill_weights(targets: pd.DataFrame, market: SyntheticMarket) -> pd.DataFrame
 
 
 def _held(strategy: Any) -> dict[str, pd.Series]:
-    return {security.name: security.positions for security in strategy.members if hasattr(security, "positions") and security is not strategy}
+    return {
+        security.name: security.positions for security in strategy.members if hasattr(security, "positions") and security is not strategy
+    }
 
 
 def _trades(transactions: pd.DataFrame, decided: dict[str, pd.DataFrame], settings: Settings) -> pd.DataFrame:
