@@ -357,7 +357,9 @@ def _decided(value: float, figure: Reported, own: float, wide: float, rest: Sequ
         return _fingerprint(inside, value, own, precision, near)
     if near and near[0].kind == "fault" and not _coarse(near[0], value, precision):
         return evolve(blank, accepted=False, fault=named(near[0]))
-    same = next((a for a in rest if a.kind == "same" and abs(value - a.value) <= max(wide, precision * 1.0001) + 1e-12), None)
+    near_own = [a for a in rest if a.kind == "same" and abs(a.value - own) <= 3 * wide + 1e-12]
+    same = next((a for a in near_own if abs(value - a.value) <= max(wide, precision * 1.0001) + 1e-12), None)
+    same = same or (near[0] if near and near[0].kind == "same" else None)
     if same is not None:
         return evolve(blank, recomputed=same.value, within_tolerance=True, note=named(same))
     if near and near[0].kind == "convention":

@@ -14,11 +14,13 @@ def fitting_exchange(dates: pd.DatetimeIndex) -> str | None:
     if len(dates) < 40 or float(np.mean(dates.day_of_week >= 5)) > 0.02:
         return None
     ours = sessions_between("XNYS", dates[0], dates[-1])
-    if int((~dates.isin(ours)).sum()) < 3:
+    extra = int((~dates.isin(ours)).sum())
+    if extra < 2:
         return None
     scores = {code: _misfit(dates, code) for code in TRIED}
     best = min(scores, key=lambda code: scores[code])
-    return best if best != "XNYS" and scores[best] <= 0.25 * scores["XNYS"] else None
+    clear = scores[best] <= 0.25 * scores["XNYS"] if extra > 2 else scores[best] == 0
+    return best if best != "XNYS" and clear else None
 
 
 def _misfit(dates: pd.DatetimeIndex, exchange: str) -> int:

@@ -189,7 +189,8 @@ def to_dates(series: "pd.Series[Any]", timezone: str = "America/New_York", name_
         dates = _broadcast(
             series, {k: v.to_datetime64() for k, v in parsed.items() if v is not pd.NaT}, np.datetime64("NaT"), "datetime64[ns]"
         )
-    return _within(dates).dt.normalize()
+    normal: pd.Series[Any] = _within(dates).dt.normalize()
+    return normal
 
 
 def _within(dates: "pd.Series[Any]") -> "pd.Series[Any]":

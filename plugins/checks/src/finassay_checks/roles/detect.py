@@ -46,7 +46,8 @@ def prices(shape: Shape, context: Context) -> Found:
     if found["close"] is None or bool((found["close"].numbers <= 0).any()) or HINT_CHECK.search(stem_of(shape)):
         return
     full = sum(found[f] is not None for f in ("open", "high", "low")) == 3
-    if shape.ticker is None and not full and not HINT_PRICES.search(stem_of(shape)):
+    of_ticker = canonical_ticker(stem_of(shape)) in context.known
+    if shape.ticker is None and not full and not of_ticker and not HINT_PRICES.search(stem_of(shape)):
         return
     if names.is_benchmark(stem_of(shape)) and shape.ticker is None:
         return
