@@ -201,10 +201,17 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_only_on_demand(monkeypa
     assert "--debug" in err
     assert "Traceback" not in err
     assert harmless(err)
-    code, _, err = run(capsys, "--debug", "tasks")
-    assert code == 1
+    for arguments in (("--debug", "tasks"), ("tasks", "show", "--debug")):
+        code, _, err = run(capsys, *arguments)
+        assert code == 1
+        assert "Traceback" in err
+        assert harmless(err)
+
+
+def test_debug_may_stand_anywhere(tmp_path, capsys):
+    code, _, err = run(capsys, "tasks", "show", tmp_path / "none", "--debug")
+    assert code == 3
     assert "Traceback" in err
-    assert harmless(err)
 
 
 def test_errors_of_plugins_are_escaped_and_on_one_line(monkeypatch, capsys):

@@ -84,6 +84,8 @@ def cli(ctx: click.Context, debug: bool) -> None:
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; a mistake is one line and a hint, and its own exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if "--debug" in arguments[1:] and next((a for a in arguments if not a.startswith("-")), "") in BUILTIN:
+        arguments = ["--debug", *(a for a in arguments if a != "--debug")]  # wherever it was written
     try:
         return cli.main(args=arguments, prog_name="finassay", standalone_mode=False) or 0
     except click.exceptions.Abort:
@@ -129,8 +131,6 @@ def _tell(error: Exception, *, debug: bool) -> int:
         click.echo(f"error: {one_line(said + (error.strerror or type(error).__name__), 2_000)}", err=True)
         return FILE_REFUSED
     click.echo(f"internal error: {one_line(f'{type(error).__name__}: {error}')}; run again with --debug for the traceback", err=True)
-    if not debug:
-        click.echo("hint: --debug stands before the command: finassay --debug …", err=True)
     return 1
 
 
