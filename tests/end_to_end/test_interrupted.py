@@ -58,11 +58,21 @@ def test_an_interrupt_holds_nothing_more(stopped):
     assert len(ends(run)) <= 3
 
 
-def test_the_same_command_goes_on(stopped, tasks):
-    run, arguments, *_ = stopped
+@pytest.fixture(scope="module")
+def resumed(stopped, tmp_path_factory):
+    """A copy of the stopped run that the same command went on with: the folder, the command's end, the records before."""
+    stood, arguments, *_ = stopped
+    run = tmp_path_factory.mktemp("resumed") / "run"
+    shutil.copytree(stood, run)
     before = {p: p.read_bytes() for p in run.glob("sessions/*/events.jsonl")}
+    again = [str(run) if a == str(stood) else a for a in arguments]
+    done = subprocess.run([*COMMAND, *again], capture_output=True, text=True, timeout=240, check=False)
+    return run, done, before
+
+
+def test_the_same_command_goes_on(resumed):
+    run, done, before = resumed
     finished = {p for p, data in before.items() if b'"type":"end"' in data}
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     assert set(ends(run).values()) == {"end"}
     assert len(ends(run)) == 12
@@ -73,9 +83,9 @@ def test_the_same_command_goes_on(stopped, tasks):
 
 
 @pytest.mark.parametrize("harm", ["lost", "changed"])
-def test_bytes_that_the_store_lost_are_not_laid_at_the_agents_door(stopped, tmp_path, harm):
+def test_bytes_that_the_store_lost_are_not_laid_at_the_agents_door(resumed, tmp_path, harm):
     run = tmp_path / "run"
-    shutil.copytree(stopped[0], run)
+    shutil.copytree(resumed[0], run)
     blob = max((p for p in run.glob("blobs/*/*")), key=lambda p: p.stat().st_size)
     blob.chmod(0o644)
     blob.unlink() if harm == "lost" else blob.write_bytes(b"evil report")
