@@ -81,7 +81,7 @@ def weekend(draft: Draft, rng: Rng) -> Draft | None:
     if at.sum() < 2:
         return None
     days = trades.loc[at, "fill_date"]
-    trades.loc[at, "fill_date"] = days + pd.to_timedelta(5 - days.dt.weekday, unit="D")
+    trades.loc[at, "fill_date"] = days + pd.to_timedelta(5 - days.dt.day_of_week, unit="D")
     return draft
 
 
