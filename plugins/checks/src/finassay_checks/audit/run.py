@@ -14,6 +14,7 @@ from finassay_checks.audit.compare import compared
 from finassay_checks.audit.explained import FREQUENCY, is_annualisation
 from finassay_checks.audit.folder import Folder, of_suffix, with_exchange
 from finassay_checks.audit.holdings import curve_findings, held_findings, log_findings
+from finassay_checks.audit.levels import level_findings
 from finassay_checks.audit.market import fitting_exchange
 from finassay_checks.audit.model import Audit, AuditFinding, AuditMetric, AuditTable, AuditVerdict
 from finassay_checks.audit.price_faults import price_faults
@@ -75,6 +76,7 @@ def _findings(folder: Folder, metrics: tuple[AuditMetric, ...]) -> Iterable[Audi
     yield from announcement_findings(package)
     yield from membership_findings(package)
     yield from held_findings(package)
+    yield from level_findings(package)
     yield from curve_findings(package)
     yield from log_findings(package)
     yield from flow_findings(package)
