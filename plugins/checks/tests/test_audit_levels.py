@@ -41,7 +41,14 @@ def test_fills_are_on_the_level_and_in_the_unit_of_the_prices(factor, verdict, c
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason="the shared cases are not beside this checkout (FINASSAY_SHARED)")
-@pytest.mark.parametrize("name", ["monthly-vol-target-no-prices", "quarterly-trailing-stop", "weekly-mean-variance"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "monthly-vol-target-no-prices",
+        pytest.param("quarterly-trailing-stop", marks=pytest.mark.slow),
+        pytest.param("weekly-mean-variance", marks=pytest.mark.slow),
+    ],
+)
 def test_nothing_is_wrong_with_a_real_session_whose_figures_are_true(name, tmp_path):
     source = CASES / "sessions" / name
     session = json.loads((source / "session.json").read_text(encoding="utf-8"))
