@@ -100,7 +100,7 @@ def _pooled(todo: list[Job], wanted: dict[str, int], processes: int, until: floa
     waiting = list(reversed(todo))
     if processes <= 1:
         while waiting and time.monotonic() < until:
-            result = run(evolve(waiting.pop(), faults=_order(left)))
+            result = run(evolve(waiting.pop(), faults=_order(left, len(waiting))))
             _count(result, left)
             yield result
         return
@@ -108,7 +108,7 @@ def _pooled(todo: list[Job], wanted: dict[str, int], processes: int, until: floa
         running: set[Future[JobResult]] = set()
         while (waiting and time.monotonic() < until) or running:
             while waiting and time.monotonic() < until and len(running) < processes:
-                running.add(pool.submit(run, evolve(waiting.pop(), faults=_order(left))))
+                running.add(pool.submit(run, evolve(waiting.pop(), faults=_order(left, len(waiting)))))
             future = next(as_completed(running))
             running.remove(future)
             result = future.result()
@@ -116,9 +116,11 @@ def _pooled(todo: list[Job], wanted: dict[str, int], processes: int, until: floa
             yield result
 
 
-def _order(left: dict[str, int]) -> tuple[str, ...]:
-    """Kinds that are still wanted, those that are missing most first."""
-    return tuple(sorted((name for name, count in left.items() if count > 0), key=lambda name: -left[name]))
+def _order(left: dict[str, int], turn: int) -> tuple[str, ...]:
+    """Kinds that are still wanted, those that are missing most first; jobs that run side by side begin at other places."""
+    names = [name for name, count in left.items() if count > 0]
+    begin = turn * 37 % len(names) if names else 0
+    return tuple(sorted(names[begin:] + names[:begin], key=lambda name: -left[name]))
 
 
 def _count(result: JobResult, left: dict[str, int]) -> None:
