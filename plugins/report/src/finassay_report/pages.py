@@ -6,7 +6,6 @@ from datetime import datetime
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from finassay.api.scorecard import RunView, SessionView
-from finassay_report.reporter import HtmlOptions
 from finassay_report.run_page import JUDGE_VETO_NAMES, run_page
 from finassay_report.session_page import session_page
 from finassay_report.text import visible, visible_line
@@ -45,8 +44,8 @@ def day(value: str) -> str:
 class Pages:
     """Renders pages. Values are escaped by default; only charts and text that was made visible are marked as HTML."""
 
-    def __init__(self, options: HtmlOptions) -> None:
-        self.options = options
+    def __init__(self, *, resamples: int, preview_bytes: int) -> None:
+        self.resamples, self.preview_bytes = resamples, preview_bytes
         self.environment = Environment(
             loader=PackageLoader("finassay_report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
@@ -55,9 +54,9 @@ class Pages:
         )
 
     def run(self, run: RunView, links: Mapping[str, str]) -> str:
-        page = run_page(run, links, self.options.resamples)
+        page = run_page(run, links, self.resamples)
         return self.environment.get_template("run.html.j2").render(p=page, judge_vetoes=JUDGE_VETO_NAMES)
 
     def session(self, run: RunView, session: SessionView) -> str:
-        page = session_page(run, session, self.options.preview_bytes)
+        page = session_page(run, session, self.preview_bytes)
         return self.environment.get_template("session.html.j2").render(p=page)

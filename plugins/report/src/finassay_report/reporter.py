@@ -41,7 +41,7 @@ class HtmlReporter:
         """
         from finassay_report.pages import Pages
 
-        pages = Pages(self.options)
+        pages = Pages(resamples=self.options.resamples, preview_bytes=self.options.preview_bytes)
         links = {session.id: f"sessions/{page_name(session)}" for session in run.sessions}
         (folder / "sessions").mkdir(parents=True, exist_ok=True)
         for session in run.sessions:

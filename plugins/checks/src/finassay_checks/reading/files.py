@@ -5,6 +5,7 @@ from pathlib import Path, PurePosixPath
 
 from finassay_checks.reading.content import Content
 from finassay_checks.reading.limits import ReadLimits, Unreadable
+from finassay_checks.reading.markdown import prose_content
 from finassay_checks.reading.text import decode, plain, read_bytes
 
 DELIMITED = frozenset({".csv", ".tsv", ".tab", ".psv"})
@@ -131,14 +132,6 @@ _READERS: tuple[tuple[frozenset[str], Callable[[Path, str, ReadLimits], Content]
     (NOTEBOOKS, _notebook),
     (RICH, _rich),
 )
-
-
-def prose_content(text: str) -> Content:
-    """A text with its pipe tables."""
-    from finassay_checks.reading.markdown import text_tables
-
-    tables = tuple(table.raw(f"table{number}") for number, table in enumerate(text_tables(text), start=1))
-    return Content(tables=tables, prose=text)
 
 
 def read_file(path: Path, name: str, limits: ReadLimits) -> Content:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from finassay_checks.reading.content import RawTable
+from finassay_checks.reading.content import Content, RawTable
 from finassay_checks.reading.grid import Row, frame_of
 
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*)")
@@ -68,3 +68,9 @@ def text_tables(text: str) -> Iterator[TextTable]:
         elif line.strip() and not fenced:
             caption = line.strip()[:300]
         at += 1
+
+
+def prose_content(text: str) -> Content:
+    """A text with its pipe tables."""
+    tables = tuple(table.raw(f"table{number}") for number, table in enumerate(text_tables(text), start=1))
+    return Content(tables=tables, prose=text)

@@ -99,6 +99,6 @@ def _table(table: html.HtmlElement) -> str:
 
 
 def read_html(data: bytes, limits: ReadLimits) -> Content:
-    from finassay_checks.reading.files import prose_content
+    from finassay_checks.reading.markdown import prose_content
 
     return prose_content(plain(markdown_of(decode(data))))

@@ -35,7 +35,7 @@ def _output(output: Any) -> str:
 
 def read_notebook(data: bytes, limits: ReadLimits) -> Content:
     """Raises `Unreadable`."""
-    from finassay_checks.reading.files import prose_content
+    from finassay_checks.reading.markdown import prose_content
 
     try:
         book = json.loads(decode(data))

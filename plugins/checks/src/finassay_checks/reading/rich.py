@@ -37,7 +37,7 @@ def _table(element: Any) -> str:
 
 def read_docx(path: Path, limits: ReadLimits) -> Content:
     """Headings, paragraphs and tables of a Word document. Raises `Unreadable`."""
-    from finassay_checks.reading.files import prose_content
+    from finassay_checks.reading.markdown import prose_content
 
     if path.stat().st_size > limits.workbook_bytes:
         raise Unreadable(f"is larger than {limits.workbook_bytes:,} bytes", "too-large")
