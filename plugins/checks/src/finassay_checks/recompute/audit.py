@@ -204,7 +204,7 @@ def equity_adds_up(package: Package) -> Outcome:
     held = package.fact(delivered_holdings)
     if held is not None and held.cash is not None:
         total, where = pd.Series(held.money.sum(axis=1), index=held.dates).add(held.cash).dropna(), held.source
-        idle = held.cash.dropna().reindex(pd.DatetimeIndex(curve.index).difference(total.index)).dropna()
+        idle = held.cash.dropna().reindex(pd.DatetimeIndex(curve.index).difference(pd.DatetimeIndex(total.index))).dropna()
         # A table of holdings has no row on a day without any: there the cash alone is the equity.
         total = pd.concat([total, idle[(curve.reindex(idle.index) / idle - 1).abs() <= APART]]).sort_index()
     elif made.rebuilt is not None:

@@ -34,7 +34,7 @@ def flat_spells(trades: pd.DataFrame) -> tuple[tuple[pd.Timestamp, pd.Timestamp]
     change = log.pivot_table(index="fill_date", columns="ticker", values="shares", aggfunc="sum").fillna(0.0)
     held = change.cumsum().abs()
     flat = (held <= 1e-6 * np.maximum(change.abs().max(), 1e-9)).all(axis=1).to_numpy()
-    days = change.index
+    days = pd.DatetimeIndex(change.index)
     return tuple((days[k], days[k + 1]) for k in np.flatnonzero(flat[:-1]))
 
 
