@@ -35,7 +35,7 @@ def flat_spells(trades: pd.DataFrame) -> tuple[tuple[pd.Timestamp, pd.Timestamp]
     held = change.cumsum().abs()
     flat = (held <= 1e-6 * np.maximum(change.abs().max(), 1e-9)).all(axis=1).to_numpy()
     days = pd.DatetimeIndex(change.index)
-    return tuple((days[k], days[k + 1]) for k in np.flatnonzero(flat[:-1]))
+    return tuple((days[int(k)], days[int(k) + 1]) for k in np.flatnonzero(flat[:-1]))
 
 
 def schedule_share(
