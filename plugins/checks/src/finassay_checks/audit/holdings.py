@@ -10,10 +10,10 @@ from finassay.api.delivery import Package
 from finassay_checks.audit.basis import where_of
 from finassay_checks.audit.book import books
 from finassay_checks.audit.model import AuditFinding
-from finassay_checks.audit.timing import chosen
 from finassay_checks.audit.trips import exit_fees, trips
 from finassay_checks.delivered import read_delivery
 from finassay_checks.recompute.divergence import departure
+from finassay_checks.recompute.entered import chosen
 from finassay_checks.recompute.panel import Floats
 from finassay_checks.recompute.rebuilt import rebuilding
 

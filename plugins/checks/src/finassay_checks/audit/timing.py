@@ -15,7 +15,8 @@ from finassay_checks.audit.reported import statements
 from finassay_checks.audit.trips import joined_words
 from finassay_checks.delivered import read_delivery
 from finassay_checks.facts.late_rows import late_rows
-from finassay_checks.model import Delivered, RoleTable
+from finassay_checks.model import RoleTable
+from finassay_checks.recompute.entered import CLOCK, chosen, early_entries, membership, texts_of
 from finassay_checks.recompute.lags import lags
 from finassay_checks.recompute.own_day import own_day
 from finassay_checks.recompute.panel import Panel
@@ -27,17 +28,6 @@ _AT_CLOSE = re.compile(r"1[5-9]:\d\d|2[0-3]:\d\d|\bclose\b", re.I)
 _AUCTION = re.compile(r"close auction|market[- ]on[- ]close|\bmoc\b|closing auction|decided before the close", re.I)
 
 
-def chosen(delivered: Delivered, role: str) -> RoleTable | None:
-    choice = delivered.choices.get(role)  # type: ignore[call-overload]  # a role by its name
-    return choice.chosen if choice is not None else None
-
-
-def raw_cells(table: RoleTable, name: str) -> "pd.Series[Any]":
-    """The delivered cells behind a canonical column, in the order of the canonical rows."""
-    cells: pd.Series[Any] = table.table.frame[table.columns[name]].iloc[table.frame["row"].to_numpy() - 1]
-    return cells.reset_index(drop=True)
-
-
 def signal_findings(package: Package) -> Iterator[AuditFinding]:
     """Fills on the bar whose close decided them."""
     delivered = package.fact(read_delivery)
@@ -46,7 +36,7 @@ def signal_findings(package: Package) -> Iterator[AuditFinding]:
         return
     own = trades.frame["signal_date"].notna()
     if own.mean() > 0.5:
-        decided, texts = trades.frame["signal_date"], _texts_of(trades, "signal_date")
+        decided, texts = trades.frame["signal_date"], texts_of(trades, "signal_date")
     elif signals is not None and signals is not trades and signals.table is not trades.table:
         decided, texts = _joined(trades.frame, signals), _texts_of_signals(signals, trades.frame)
     else:
@@ -62,7 +52,7 @@ def signal_findings(package: Package) -> Iterator[AuditFinding]:
     panel = package.fact(price_panel)
     closes, opens = _near(trades.frame, panel, "close"), _near(trades.frame, panel, "open")
     known = texts.str.contains(_AT_CLOSE).to_numpy() | (decided > fill).fillna(False).to_numpy()
-    fill_texts = _texts_of(trades, "fill_date")
+    fill_texts = texts_of(trades, "fill_date")
     later = _later_time(texts, fill_texts)
     late = same & ~later & (known | (closes & ~opens))
     if not late.any():
@@ -88,12 +78,6 @@ def _late_by_information(package: Package, count: int) -> "NDArray[np.bool_]":
     if found is not None:
         late[found.late] = True
     return late
-
-
-def _texts_of(table: RoleTable, name: str) -> "pd.Series[str]":
-    if name not in table.columns or table.columns[name] not in table.table.frame:
-        return pd.Series("", index=range(len(table.frame)))
-    return raw_cells(table, name).astype(str)
 
 
 def _texts_of_signals(signals: RoleTable, trades: pd.DataFrame) -> "pd.Series[str]":
@@ -139,14 +123,11 @@ def _near(trades: pd.DataFrame, panel: Panel | None, field: str) -> Any:
         return np.abs(trades["price"].to_numpy(dtype=float) / values - 1.0) < 2e-4
 
 
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
-
-
 def _later_time(signal: "pd.Series[str]", fill: "pd.Series[str]") -> Any:
     """Fills whose own time of day lies after the signal's."""
 
     def minutes(text: str) -> float:
-        match = _CLOCK.search(text)
+        match = CLOCK.search(text)
         value = int(match[1]) * 60 + int(match[2]) if match else 0
         return float(value) if match and value else np.nan
 
@@ -175,118 +156,49 @@ def weight_findings(package: Package, metrics: tuple[AuditMetric, ...]) -> Itera
 
 def announcement_findings(package: Package) -> Iterator[AuditFinding]:
     """Entries on figures that were not public yet, and entries on the day of the announcement without a time that shows the order."""
-    delivered = package.fact(read_delivery)
-    table = chosen(delivered, "fundamentals")
-    entries = _entries(package)
-    if table is None or entries is None or table.frame["announced"].isna().all():
+    found = package.fact(early_entries)
+    if found is None:
         return
-    early, same = [], []
-    facts = table.frame.drop_duplicates(["ticker", "period_end", "announced"])
-    stamps = dict(zip(table.frame["row"], _texts_of(table, "announced"), strict=True))
-    for ticker, day, period, text in entries[["ticker", "date", "period", "text"]].itertuples(index=False):
-        used = _used(facts[facts["ticker"] == ticker], day, period)
-        if used is None or pd.isna(used["announced"]):
-            continue
-        if used["announced"] > day:
-            early.append((str(ticker), str(day.date()), str(used["announced"].date())))
-        elif used["announced"] == day and not _in_order(stamps.get(used["row"], ""), text):
-            same.append((str(ticker), str(day.date())))
-    where = table.table.where
-    if early:
-        named = tuple(dict.fromkeys(t for t, _, _ in early))[:MAX_ROWS]
-        text = "; ".join(f"{t} entered {d}, announced {a}" for t, d, a in early[:8])
+    if found.early:
+        text = "; ".join(f"{e.ticker} entered {e.entered.date()}, announced {e.announced.date()}" for e in found.early[:8])
         yield AuditFinding(
             "entry_before_announcement",
-            f"{len(early)} entries come before the figures were public: {text}",
+            f"{len(found.early)} entries come before the figures were public: {text}",
             "wrong",
-            where,
-            named,
+            found.figures,
+            tuple(dict.fromkeys(e.ticker for e in found.early))[:MAX_ROWS],
             "after the announcement",
         )
-    if same:
-        named = tuple(dict.fromkeys(t for t, _ in same))[:MAX_ROWS]
-        text = "; ".join(f"{t} on {d}" for t, d in same[:8])
+    if found.same_day:
+        text = "; ".join(f"{e.ticker} on {e.entered.date()}" for e in found.same_day[:8])
         yield AuditFinding(
             "entry_on_announcement_day",
-            f"{len(same)} entries are on the day of the announcement, and no time of day shows that it came first: {text}",
+            f"{len(found.same_day)} entries are on the day of the announcement, and no time of day shows that it came first: {text}",
             "wrong",
-            where,
-            named,
+            found.figures,
+            tuple(dict.fromkeys(e.ticker for e in found.same_day))[:MAX_ROWS],
             "a time of the announcement before the fill's",
         )
 
 
-def _entries(package: Package) -> pd.DataFrame | None:
-    """Purchases as ticker, date, period (that the row names) and the delivered stamp."""
-    delivered = package.fact(read_delivery)
-    for role, name in (("entries", "date"), ("trades", "fill_date"), ("round_trips", "entry_date")):
-        table = chosen(delivered, role)
-        if table is None:
-            continue
-        frame = pd.DataFrame({"ticker": table.frame["ticker"].to_numpy(), "date": table.frame[name].to_numpy()})
-        frame["text"] = _texts_of(table, name).to_numpy()
-        source = table.table.frame.iloc[table.frame["row"].to_numpy() - 1]
-        period = next((c for c in source.columns if re.search(r"period|quarter|fiscal", str(c), re.I)), None)
-        frame["period"] = to_dates(source[period], package.task.conditions.timezone).to_numpy() if period is not None else pd.NaT
-        bought = table.frame["shares"] > 0 if role == "trades" else table.frame["side"].fillna(1) > 0 if role == "entries" else None
-        return frame[bought.to_numpy()] if bought is not None else frame
-    return None
-
-
-def _used(facts: pd.DataFrame, day: pd.Timestamp, period: Any) -> "pd.Series[Any] | None":
-    """The figures that an entry used: those of the period that it names; else, where nothing of the ticker was public yet, the latest."""
-    if facts.empty:
-        return None
-    if not pd.isna(period):
-        own = facts[facts["period_end"] == period]
-        return own.iloc[-1] if len(own) else None
-    ended = facts[facts["period_end"].isna() | (facts["period_end"] <= day)]
-    ended = ended if len(ended) else facts
-    public = ended[ended["announced"] < day]
-    if len(public):
-        return None  # an earlier figure was public: which one was used cannot be told
-    return ended.sort_values("period_end").iloc[-1]
-
-
-def _in_order(announced: str, entered: str) -> bool:
-    first, second = _CLOCK.search(announced), _CLOCK.search(entered)
-    if first is None or (int(first[1]), int(first[2])) == (0, 0):
-        return False
-    if second is None or (int(second[1]), int(second[2])) == (0, 0):
-        return (int(first[1]), int(first[2])) < (9, 30)  # before the open: every fill of the day is later
-    return (int(first[1]), int(first[2])) < (int(second[1]), int(second[2]))
-
-
 def membership_findings(package: Package) -> Iterator[AuditFinding]:
     """Purchases of names that were no members of the universe on that date: added <= date < removed."""
-    delivered = package.fact(read_delivery)
-    table, entries = chosen(delivered, "universe"), _entries(package)
-    if table is None or entries is None or table.frame["start"].isna().all():
+    found = package.fact(membership)
+    if found is None:
         return
-    spans = {t: list(zip(g["start"], g["end"], strict=True)) for t, g in table.frame.groupby("ticker")}
-    before: list[list[str]] = []
-    after: list[list[str]] = []
-    outside: list[list[str]] = []
-    for ticker, day in entries[["ticker", "date"]].itertuples(index=False):
-        own = spans.get(ticker)
-        if own is None:
-            outside.append([str(ticker), str(day.date())])
-        elif not any((pd.isna(s) or s <= day) and (pd.isna(e) or day < e) for s, e in own):
-            ended = any(not pd.isna(e) and e <= day for _, e in own)
-            (after if ended else before).append([str(ticker), str(day.date())])
-    for check, rows, text in (
-        ("traded_before_membership", before, "were bought before they were members"),
-        ("traded_after_removal", after, "were bought after they had left"),
-        ("traded_never_a_member", outside, "were never members"),
+    for check, outsiders, text in (
+        ("traded_before_membership", found.before, "were bought before they were members"),
+        ("traded_after_removal", found.after, "were bought after they had left"),
+        ("traded_never_a_member", found.never, "were never members"),
     ):
-        if rows:
+        if outsiders:
             yield AuditFinding(
                 check,
-                f"{len(rows)} names {text}",
+                f"{len(outsiders)} names {text}",
                 "wrong",
-                table.table.where,
+                found.universe,
                 expected="added <= date < removed",
-                facts={"rows": rows[:MAX_ROWS]},
+                facts={"rows": [[o.ticker, str(o.day.date())] for o in outsiders[:MAX_ROWS]]},
             )
 
 

@@ -107,7 +107,7 @@ def _information(name: str, signals: pd.DataFrame, panel: Panel) -> Information 
     closes, score = carried(panel.close[:, names]), score[:, names]
     best: tuple[float, int, str, int | str] | None = None
     for formula, end, candidate in _candidates(closes, panel.dates, sessions[picked]):
-        share, rows = _agreement(score[picked], candidate)
+        share, rows = agreement(score[picked], candidate)
         if (
             share >= AGREE
             and rows >= min(MIN_ROWS, int(np.isfinite(score[picked]).sum() * 0.5))
@@ -123,20 +123,30 @@ def _information(name: str, signals: pd.DataFrame, panel: Panel) -> Information 
     return Information(name, formula, days, panel.dates[last], share, rows)
 
 
-def _agreement(score: Floats, candidate: Floats) -> tuple[float, int]:
+def agreement(score: Floats, candidate: Floats) -> tuple[float, int]:
     """Share of dates on which two cross-sections are the same line, and the values compared."""
-    both = np.isfinite(score) & np.isfinite(candidate)
-    enough = both.sum(axis=1) >= 3
+    alike, enough = alike_dates(score, candidate)
     if not enough.any():
         return 0.0, 0
+    compared = int((np.isfinite(score) & np.isfinite(candidate))[enough].sum())
+    return float(alike[enough].mean()) if enough.mean() > 0.5 else 0.0, compared
+
+
+def alike_dates(score: Floats, candidate: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """For each date whether two cross-sections are the same line, and whether they share the three values that telling it takes."""
+    both = np.isfinite(score) & np.isfinite(candidate)
+    enough = both.sum(axis=1) >= 3
+    alike = np.zeros(len(score), dtype=bool)
+    if not enough.any():
+        return alike, enough
     x = np.where(both, score, np.nan)[enough]
     y = np.where(both, candidate, np.nan)[enough]
     x = x - np.nanmean(x, axis=1, keepdims=True)
     y = y - np.nanmean(y, axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         related = np.abs(np.nansum(x * y, axis=1)) / np.sqrt(np.nansum(x * x, axis=1) * np.nansum(y * y, axis=1))
-    alike = np.asarray(related > ALIKE)
-    return float(alike.mean()) if enough.mean() > 0.5 else 0.0, int(both[enough].sum())
+    alike[enough] = related > ALIKE
+    return alike, enough
 
 
 ALIKE = 1.0 - 2e-6

@@ -10,6 +10,7 @@ from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
 from finassay_checks.model import Delivered
 from finassay_checks.recompute.announced import announcements, share_dated
+from finassay_checks.recompute.hindsight import faults_of_hindsight, limits_of_hindsight
 from finassay_checks.recompute.lags import EXPLICIT, Lags, lags
 from finassay_checks.recompute.own_day import own_day
 from finassay_checks.recompute.prices_of_fills import fill_prices
@@ -43,8 +44,6 @@ def timing(package: Package) -> Timing:
         found.level, found.reason = 2, "No trade log: the weights' dates allow no earlier fill than their effect."
     else:
         _by_code(delivered, found)
-        _by_probes(package, found)
-        return found
     _faults_of_all(package, found)
     _by_probes(package, found)
     return found
@@ -162,12 +161,19 @@ def _faults_of_all(package: Package, found: Timing) -> None:
         found.notes.append((f"sizing uses the fill day's close ({sized.text}); effect on annual return or drawdown: {effect}", ""))
         heavy = sized.effect is not None and sized.effect > SIZING_AT_MOST
         _lower(found, 1 if heavy else 2, "Sizing estimates use the close of the fill itself.")
+    for fault in faults_of_hindsight(package):
+        found.rows.append((fault.what, fault.where, list(fault.rows), fault.found, fault.expected))
+        found.facts[fault.name] = fault.count
+        if fault.reason:
+            _lower(found, 1, fault.reason)
+    found.notes += limits_of_hindsight(package)
     if _price_levels(delivered):
         _lower(found, 2, "A rule on price levels uses prices with later adjustment factors.")
 
 
 def _lower(found: Timing, level: int, reason: str) -> None:
-    if level < found.level:
+    """A fault sets its level. Level 0 is 'nothing checkable', and what shows a fault was checkable."""
+    if level < found.level or (found.level == 0 and level == 1):
         found.level, found.reason = level, reason
     elif level == found.level == 1:
         found.reason += f" {reason}"

@@ -1,0 +1,246 @@
+"""Which version of restated figures the delivered scores used: the one known on the date, or a later one (spec 3.1).
+
+A score is computed again from one delivered column of fundamentals, under the figures as they were known on each date and under two
+kinds of hindsight: figures that count from the end of their period, and restated values that count from the first announcement.
+Versions of one (ticker, period, name) differ in value and in their dates of announcement or restatement.
+"""
+
+from bisect import insort
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from attrs import frozen
+from numpy.typing import NDArray
+
+from finassay.api.delivery import Package
+from finassay_checks.delivered import read_delivery
+from finassay_checks.recompute.information import alike_dates
+from finassay_checks.recompute.panel import Floats, Panel, carried
+from finassay_checks.recompute.rebuilt import price_panel
+
+Sight = Literal["known", "before", "restated", "period"]
+SIGHTS: tuple[Sight, ...] = ("known", "before", "restated", "period")
+HONEST: frozenset[Sight] = frozenset({"known", "before"})
+"""Announced up to the date, or before it."""
+LATEST, SUM, CHANGE = "the latest value", "the sum of four periods", "the change over four periods"
+REACH = {LATEST: 1, SUM: 4, CHANGE: 5}
+"""Periods that each form needs, the newest included."""
+DEPTH = 5
+ROWS, DATES, NAMES, COLUMNS = 400_000, 60, 40, 12
+"""Rows of fundamentals that are read, and dates, tickers and columns that are sampled."""
+AGREE = 0.95
+"""A sight reproduces a score that agrees on this share of dates."""
+MIN_DATES = 3
+"""Dates that only hindsight explains."""
+MIN_VALUES = 30
+MAX_SHOWN = 200
+
+
+@frozen
+class LateVersion:
+    """One score that holds a value before that value was announced. `row` is the row of the score, `figure` that of the value."""
+
+    ticker: str
+    date: pd.Timestamp
+    announced: pd.Timestamp
+    row: int
+    figure: int
+
+
+@frozen
+class Vintages:
+    """What the scores of one name follow. `status` in words; `late` is empty unless a later version was used."""
+
+    score: str
+    column: str
+    sight: Sight | None
+    status: str
+    late: tuple[LateVersion, ...] = ()
+
+
+@frozen(eq=False)
+class _Versions:
+    """Rows of one column and ticker: period ends, days from which each counts as known, values and rows."""
+
+    period: NDArray[np.datetime64]
+    announced: NDArray[np.datetime64]
+    value: Floats
+    row: NDArray[np.int64]
+
+
+def restated_cells(fundamentals: pd.DataFrame) -> int:
+    """(ticker, period, name) with several values that were announced on different dates."""
+    dated = fundamentals[fundamentals["announced"].notna() & fundamentals["period_end"].notna()]
+    counts = dated.groupby(["ticker", "period_end", "name"])[["announced", "value"]].nunique()
+    return int(((counts["announced"] > 1) & (counts["value"] > 1)).sum())
+
+
+def vintages(package: Package) -> tuple[Vintages, ...]:
+    """One entry a named score that follows one column of the fundamentals; nothing without both tables and announcement dates."""
+    delivered = package.fact(read_delivery)
+    signals, fundamentals = delivered.frame("signals"), delivered.frame("fundamentals")
+    if signals is None or fundamentals is None or signals.empty or len(fundamentals) > ROWS:
+        return ()
+    dated = fundamentals[fundamentals["announced"].notna() & fundamentals["period_end"].notna() & fundamentals["ticker"].notna()]
+    if dated.empty or not (dated["announced"] > dated["period_end"]).any():
+        return ()
+    found = []
+    names = signals["name"].astype(object).where(signals["name"].notna(), "")
+    for name, rows in list(signals.groupby(names, sort=False))[:COLUMNS]:
+        one = _of_score(str(name), rows, dated, package.fact(price_panel))
+        if one is not None:
+            found.append(one)
+    return tuple(found)
+
+
+def _of_score(name: str, signals: pd.DataFrame, fundamentals: pd.DataFrame, panel: Panel | None) -> Vintages | None:
+    rows = signals[signals["score"].notna() & signals["date"].notna() & signals["ticker"].isin(fundamentals["ticker"].unique())]
+    table = rows.pivot_table(index="date", columns="ticker", values="score", aggfunc="last")
+    table = table[table.notna().sum(axis=1) >= 3]
+    if table.size == 0 or int(table.notna().to_numpy().sum()) < MIN_VALUES:
+        return None
+    table = table.iloc[_spread(len(table), DATES), _spread(table.shape[1], NAMES)]
+    score = table.to_numpy(dtype=float)
+    tried: list[_Tried] = []
+    for column in list(fundamentals["name"].unique())[:COLUMNS]:
+        versions = _versions(fundamentals[fundamentals["name"] == column], table.columns)
+        for sight in SIGHTS:
+            for form, candidate in _candidates(versions, table, sight, panel).items():
+                alike, enough = alike_dates(score, candidate)
+                if enough.mean() > 0.5:
+                    tried.append(_Tried(str(column), form, sight, alike, enough))
+    best = max(tried, key=lambda one: one.share, default=None)
+    if best is None or best.share < AGREE:
+        return None
+    honest = max((one for one in tried if one.sight in HONEST), key=lambda one: one.share)
+    return _judged(name, best, honest, rows, fundamentals)
+
+
+@frozen(eq=False)
+class _Tried:
+    """One score computed again: the dates on which it is the delivered one, and those on which that can be told."""
+
+    column: str
+    form: str
+    sight: Sight
+    alike: NDArray[np.bool_]
+    enough: NDArray[np.bool_]
+
+    @property
+    def share(self) -> float:
+        return float(self.alike[self.enough].mean()) if self.enough.any() else 0.0
+
+
+def _judged(name: str, best: _Tried, honest: _Tried, rows: pd.DataFrame, facts: pd.DataFrame) -> Vintages:
+    """What was known on each date clears the score unless hindsight explains dates that it does not, and it explains none besides."""
+    only = int((best.alike & ~honest.alike).sum())
+    if best.sight in HONEST or honest.share >= best.share or only < MIN_DATES:
+        return Vintages(name, honest.column, "known", f"'{name}' follows {honest.form} of '{honest.column}' as it was known on each date")
+    late = _late(rows, facts[facts["name"].astype(str) == best.column], best)
+    if not late or (honest.alike & ~best.alike & honest.enough & best.enough).any():
+        return Vintages(name, best.column, None, f"'{name}' follows '{best.column}', and which version of the figures cannot be told")
+    seen = "the restated values from the first announcement on" if best.sight == "restated" else "figures from the end of their period on"
+    text = (
+        f"{best.form} of '{best.column}' reproduces '{name}' on {best.share:.0%} of dates with {seen}; "
+        f"what was known reproduces it on {honest.share:.0%}"
+    )
+    return Vintages(name, best.column, best.sight, text, late)
+
+
+def _spread(count: int, wanted: int) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, max(count - 1, 0), min(wanted, max(count, 1))).astype(np.int64))
+
+
+def _versions(rows: pd.DataFrame, tickers: pd.Index) -> list[_Versions | None]:
+    by_ticker = dict(tuple(rows.sort_values(["period_end", "announced"]).groupby("ticker")))
+    made: list[_Versions | None] = []
+    for ticker in tickers:
+        own = by_ticker.get(ticker)
+        made.append(
+            None
+            if own is None
+            else _Versions(
+                own["period_end"].to_numpy().astype("datetime64[ns]"),
+                own["announced"].to_numpy().astype("datetime64[ns]"),
+                own["value"].to_numpy(dtype=float),
+                own["row"].to_numpy(dtype=np.int64),
+            )
+        )
+    return made
+
+
+def _seen(one: _Versions, sight: Sight) -> _Versions:
+    """The versions with the days on which they count as known under a sight."""
+    if sight in HONEST:
+        return one
+    last = np.append(one.period[1:] != one.period[:-1], True)  # the rows are in the order of period and announcement
+    if sight == "period":
+        return _Versions(one.period[last], one.period[last], one.value[last], one.row[last])
+    first = np.append(True, one.period[1:] != one.period[:-1])
+    return _Versions(one.period[last], one.announced[first], one.value[last], one.row[last])
+
+
+def _newest(one: _Versions, days: "NDArray[np.datetime64]", before: bool) -> NDArray[np.int64]:
+    """Positions of the last five periods that are known on each day (`before`: since an earlier one), newest version each; -1 where none."""
+    order = np.argsort(one.announced, kind="stable")
+    steps = np.full((len(order) + 1, DEPTH), -1, dtype=np.int64)
+    ends: list[int] = []
+    newest: dict[int, int] = {}
+    for step, position in enumerate(order, start=1):
+        end = int(one.period[position].astype("int64"))
+        if end not in newest:
+            insort(ends, end)
+        newest[end] = int(position)
+        last = [newest[e] for e in ends[-DEPTH:]]
+        steps[step, DEPTH - len(last) :] = last
+    return steps[np.searchsorted(one.announced[order], days, side="left" if before else "right")]
+
+
+def _candidates(versions: list[_Versions | None], table: pd.DataFrame, sight: Sight, panel: Panel | None) -> dict[str, Floats]:
+    """Usual scores of one column: the latest value, the sum of four quarters, the change over a year; each also over the price."""
+    made = {form: np.full(table.shape, np.nan) for form in REACH}
+    days = table.index.to_numpy().astype("datetime64[ns]")
+    for column, one in enumerate(versions):
+        if one is None:
+            continue
+        seen = _seen(one, sight)
+        at = _newest(seen, days, sight == "before")
+        values = np.where(at >= 0, seen.value[at], np.nan)
+        made[LATEST][:, column] = values[:, -1]
+        made[SUM][:, column] = values[:, 1:].sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            made[CHANGE][:, column] = (values[:, -1] - values[:, 0]) / np.abs(values[:, 0])
+    closes = _closes(panel, table) if panel is not None else None
+    if closes is not None:
+        for form in (LATEST, SUM):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                made[f"{form} over the close"] = made[form] / closes
+    return made
+
+
+def _closes(panel: Panel, table: pd.DataFrame) -> Floats:
+    rows = np.asarray(panel.dates.searchsorted(pd.DatetimeIndex(table.index), side="right"), dtype=np.int64) - 1
+    codes = panel.tickers.get_indexer(table.columns)
+    closes = carried(panel.close)[np.maximum(rows, 0)][:, np.maximum(codes, 0)].copy()
+    closes[rows < 0] = np.nan
+    closes[:, codes < 0] = np.nan
+    return closes
+
+
+def _late(rows: pd.DataFrame, facts: pd.DataFrame, used: _Tried) -> tuple[LateVersion, ...]:
+    """Scores that need, under the sight, a value that was announced only after their date."""
+    reach = next(depth for form, depth in REACH.items() if used.form.startswith(form))
+    announced = dict(zip(facts["row"].to_numpy(), facts["announced"].to_numpy(), strict=True))
+    found: list[LateVersion] = []
+    for ticker, own in rows.iloc[:20_000].groupby("ticker"):
+        one = _versions(facts, pd.Index([ticker]))[0]
+        if one is None:
+            continue
+        seen = _seen(one, used.sight)
+        days = own["date"].to_numpy().astype("datetime64[ns]")
+        for day, row, at in zip(days, own["row"], _newest(seen, days, False), strict=True):
+            late = [int(seen.row[i]) for i in at[-reach:] if i >= 0 and announced[seen.row[i]] > day]
+            if late and len(found) < MAX_SHOWN:
+                found.append(LateVersion(str(ticker), pd.Timestamp(day), pd.Timestamp(announced[late[-1]]), int(row), late[-1]))
+    return tuple(found)
