@@ -7,6 +7,8 @@ from attrs import frozen
 from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
 from finassay_checks.recompute.entered import EarlyEntry, Outsider, chosen, early_entries, membership
+from finassay_checks.recompute.lags import information, lags
+from finassay_checks.recompute.reaching import reaching
 from finassay_checks.recompute.vintages import restated_cells, vintages
 
 SHOWN = 8
@@ -32,6 +34,7 @@ def faults_of_hindsight(package: Package) -> Iterator[Hindsight]:
     yield from _members(package)
     yield from _announced(package)
     yield from _restated(package)
+    yield from _reaching(package)
 
 
 def limits_of_hindsight(package: Package) -> list[tuple[str, str]]:
@@ -40,7 +43,10 @@ def limits_of_hindsight(package: Package) -> list[tuple[str, str]]:
     delivered = package.fact(read_delivery)
     found, fundamentals = package.fact(vintages), delivered.frame("fundamentals")
     notes += [(one.status, _where(package, "signals")) for one in found if not one.late]
-    if fundamentals is not None and not any(one.sight for one in found) and (cells := restated_cells(fundamentals)):
+    signals = delivered.frame("signals")
+    scores = set(signals["name"].fillna("").astype(str)) if signals is not None else set()
+    by_prices = bool(scores) and scores <= {one.name for one in package.fact(information)}
+    if fundamentals is not None and not by_prices and not any(one.sight for one in found) and (cells := restated_cells(fundamentals)):
         text = f"{cells} figures were restated; whether the restated values were used before they were public cannot be told from scores"
         notes.append((text, _where(package, "fundamentals")))
     return notes
@@ -132,3 +138,21 @@ def _announced(package: Package) -> Iterator[Hindsight]:
 
 def _entry(one: EarlyEntry, figures: str) -> str:
     return f"row {one.row}: {one.ticker} entered {one.entered.date()}, announced {one.announced.date()} (row {one.figure} of {figures})"
+
+
+def _reaching(package: Package) -> Iterator[Hindsight]:
+    """Scores and timing series that only data after their dates reproduce. Where a log shows fills after the last price that they need,
+    their date is a label and nothing was used early."""
+    delay = package.fact(lags)
+    for one in package.fact(reaching):
+        label = delay is not None and one.role == "signals" and not len(delay.late)
+        yield Hindsight(
+            "window_reaches_ahead",
+            f"'{one.name}' is {one.formula}, on {one.compared} sampled values",
+            _where(package, one.role),
+            one.rows,
+            f"it reproduces {one.share:.0%} of dates, {one.trailing} reproduces {one.trailing_share:.0%}",
+            one.trailing,
+            one.compared,
+            "" if label else f"'{one.name}' uses prices from after its date: {one.formula}.",
+        )

@@ -13,8 +13,9 @@ from finassay_checks.model import Delivered
 from finassay_checks.recompute import stated
 from finassay_checks.recompute.calendar import session_number
 from finassay_checks.recompute.control import FIRST_PURCHASE, control
-from finassay_checks.recompute.information import Information, information_of, information_of_log
+from finassay_checks.recompute.information import Information, information_of_log
 from finassay_checks.recompute.panel import Floats, Ints
+from finassay_checks.recompute.reaching import price_information, reaching
 from finassay_checks.recompute.rebuilt import price_panel, rebuilding
 from finassay_checks.sessions import sessions_between
 
@@ -100,7 +101,10 @@ def information(package: Package) -> tuple[Information, ...]:
         return ()
     panel, fills = package.fact(price_panel), package.fact(rebuilding).fills
     if panel is not None:
-        return information_of(signals, panel)
+        known = package.fact(price_information)
+        names = {one.name for one in known}
+        ahead = [one for one in package.fact(reaching) if one.role == "signals" and one.name not in names]
+        return (*known, *(Information(a.name, a.formula, a.dates, a.last_price, a.share, a.compared) for a in ahead))
     return information_of_log(signals, fills) if fills is not None and len(fills) else ()
 
 

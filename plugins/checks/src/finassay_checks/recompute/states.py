@@ -46,9 +46,8 @@ def state_series(states: pd.DataFrame | None) -> dict[str, pd.Series]:
 
 
 def _fractions(name: str, values: "pd.Series") -> NDArray[np.float64] | None:
-    numbers = pd.to_numeric(values.map({True: 1.0, False: 0.0, "True": 1.0, "False": 0.0}).fillna(values), errors="coerce").to_numpy(
-        dtype=float
-    )
+    mapped = values.map({True: 1.0, False: 0.0, "True": 1.0, "False": 0.0}).astype(object)
+    numbers = pd.to_numeric(mapped.where(mapped.notna(), values), errors="coerce").to_numpy(dtype=float)
     known = numbers[np.isfinite(numbers)]
     if not len(known) or known.min() < 0 or known.max() > 1:
         return None
