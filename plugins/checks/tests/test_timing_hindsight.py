@@ -158,6 +158,17 @@ def test_the_version_of_the_figures_that_a_score_used(tmp_path: Path, sight: str
         assert "as it was known on each date" in told(found)
 
 
+@pytest.mark.parametrize(("sight", "level"), [("known", 2), ("restated", 1)])
+def test_a_ratio_of_two_columns(tmp_path: Path, sight: str, level: int) -> None:
+    table = filings()
+    sizes = {
+        (t, e): 1 + 0.1 * i for i, (t, e) in enumerate(table[["ticker", "fiscal_period_end"]].drop_duplicates().itertuples(index=False))
+    }
+    table["assets"] = [sizes[t, e] for t, e in zip(table["ticker"], table["fiscal_period_end"], strict=True)]
+    scores = scored(table.assign(eps=table["eps"] / table["assets"]), sight)
+    assert level_of(tmp_path, of_filings(table, scores)).level == level
+
+
 def test_scores_of_another_kind_leave_restatements_untold(tmp_path: Path) -> None:
     table = filings()
     scores = scored(table, "known")

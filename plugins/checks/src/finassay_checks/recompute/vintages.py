@@ -6,11 +6,13 @@ Versions of one (ticker, period, name) differ in value and in their dates of ann
 """
 
 from bisect import insort
+from collections.abc import Iterator
+from itertools import permutations
 from typing import Literal
 
 import numpy as np
 import pandas as pd
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from finassay.api.delivery import Package
@@ -24,7 +26,8 @@ SIGHTS: tuple[Sight, ...] = ("known", "before", "restated", "period")
 HONEST: frozenset[Sight] = frozenset({"known", "before"})
 """Announced up to the date, or before it."""
 LATEST, SUM, CHANGE = "the latest value", "the sum of four periods", "the change over four periods"
-REACH = {LATEST: 1, SUM: 4, CHANGE: 5}
+RATIO, SURPRISE = "the ratio of the latest values", "the difference of the latest values over the second"
+REACH = {RATIO: 1, SURPRISE: 1, LATEST: 1, SUM: 4, CHANGE: 5}
 """Periods that each form needs, the newest included."""
 DEPTH = 5
 ROWS, DATES, NAMES, COLUMNS = 400_000, 60, 40, 12
@@ -103,13 +106,10 @@ def _of_score(name: str, signals: pd.DataFrame, fundamentals: pd.DataFrame, pane
     table = table.iloc[_spread(len(table), DATES), _spread(table.shape[1], NAMES)]
     score = table.to_numpy(dtype=float)
     tried: list[_Tried] = []
-    for column in list(fundamentals["name"].unique())[:COLUMNS]:
-        versions = _versions(fundamentals[fundamentals["name"] == column], table.columns)
-        for sight in SIGHTS:
-            for form, candidate in _candidates(versions, table, sight, panel).items():
-                alike, enough = alike_dates(score, candidate)
-                if enough.mean() > 0.5:
-                    tried.append(_Tried(str(column), form, sight, alike, enough))
+    for columns, form, sight, candidate in _all_candidates(fundamentals, table, panel):
+        alike, enough = alike_dates(score, candidate)
+        if enough.mean() > 0.5:
+            tried.append(_Tried(columns, form, sight, alike, enough))
     best = max(tried, key=lambda one: one.share, default=None)
     if best is None or best.share < AGREE:
         return None
@@ -121,11 +121,15 @@ def _of_score(name: str, signals: pd.DataFrame, fundamentals: pd.DataFrame, pane
 class _Tried:
     """One score computed again: the dates on which it is the delivered one, and those on which that can be told."""
 
-    column: str
+    columns: tuple[str, ...]
     form: str
     sight: Sight
     alike: NDArray[np.bool_]
     enough: NDArray[np.bool_]
+
+    @property
+    def column(self) -> str:
+        return "' and '".join(self.columns)
 
     @property
     def share(self) -> float:
@@ -137,7 +141,7 @@ def _judged(name: str, best: _Tried, honest: _Tried, rows: pd.DataFrame, facts: 
     only = int((best.alike & ~honest.alike).sum())
     if best.sight in HONEST or honest.share >= best.share or only < MIN_DATES:
         return Vintages(name, honest.column, "known", f"'{name}' follows {honest.form} of '{honest.column}' as it was known on each date")
-    late = _late(rows, facts[facts["name"].astype(str) == best.column], best)
+    late = _late(rows, facts[facts["name"].astype(str).isin(best.columns)], best)
     if not late or (honest.alike & ~best.alike & honest.enough & best.enough).any():
         return Vintages(name, best.column, None, f"'{name}' follows '{best.column}', and which version of the figures cannot be told")
     seen = "the restated values from the first announcement on" if best.sight == "restated" else "figures from the end of their period on"
@@ -197,9 +201,28 @@ def _newest(one: _Versions, days: "NDArray[np.datetime64]", before: bool) -> NDA
     return steps[np.searchsorted(one.announced[order], days, side="left" if before else "right")]
 
 
+def _all_candidates(
+    fundamentals: pd.DataFrame, table: pd.DataFrame, panel: Panel | None
+) -> Iterator[tuple[tuple[str, ...], str, Sight, Floats]]:
+    """Scores of one column, and of two, under every sight."""
+    names = [str(name) for name in fundamentals["name"].unique()[:COLUMNS]]
+    by_name = {name: _versions(fundamentals[fundamentals["name"].astype(str) == name], table.columns) for name in names}
+    for sight in SIGHTS:
+        latest: dict[str, Floats] = {}
+        for name, versions in by_name.items():
+            made = _candidates(versions, table, sight, panel)
+            latest[name] = made[LATEST]
+            for form, candidate in made.items():
+                yield (name,), form, sight, candidate
+        for first, second in permutations(names, 2):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                yield (first, second), RATIO, sight, latest[first] / latest[second]
+                yield (first, second), SURPRISE, sight, (latest[first] - latest[second]) / np.abs(latest[second])
+
+
 def _candidates(versions: list[_Versions | None], table: pd.DataFrame, sight: Sight, panel: Panel | None) -> dict[str, Floats]:
     """Usual scores of one column: the latest value, the sum of four quarters, the change over a year; each also over the price."""
-    made = {form: np.full(table.shape, np.nan) for form in REACH}
+    made = {form: np.full(table.shape, np.nan) for form in (LATEST, SUM, CHANGE)}
     days = table.index.to_numpy().astype("datetime64[ns]")
     for column, one in enumerate(versions):
         if one is None:
@@ -230,6 +253,9 @@ def _closes(panel: Panel, table: pd.DataFrame) -> Floats:
 
 def _late(rows: pd.DataFrame, facts: pd.DataFrame, used: _Tried) -> tuple[LateVersion, ...]:
     """Scores that need, under the sight, a value that was announced only after their date."""
+    if len(used.columns) > 1:
+        parts = [_late(rows, facts[facts["name"].astype(str) == name], evolve(used, columns=(name,))) for name in used.columns]
+        return tuple(sorted((one for part in parts for one in part), key=lambda one: (one.row, one.figure)))[:MAX_SHOWN]
     reach = next(depth for form, depth in REACH.items() if used.form.startswith(form))
     announced = dict(zip(facts["row"].to_numpy(), facts["announced"].to_numpy(), strict=True))
     found: list[LateVersion] = []
