@@ -5,12 +5,17 @@ import json
 import numpy as np
 import pandas as pd
 
+from finassay_checks.model import Table
 from finassay_checks.reading.delimited import read_large
 from finassay_checks.reading.limits import ReadLimits
 from finassay_checks.reading.structured import read_json
 from finassay_checks.recompute.calendar import flat_spells, schedule_share
 from finassay_checks.recompute.panel import Panel, with_splits
 from finassay_checks.roles.cells import canonical_ticker
+from finassay_checks.roles.context import Context
+from finassay_checks.roles.plain import plain_roles
+from finassay_checks.roles.shape import shape_of
+from finassay_checks.roles.wide import role_tables
 
 DAYS = pd.bdate_range("2020-01-01", periods=6)
 
@@ -69,3 +74,34 @@ def test_a_large_file_with_fields_and_tickers_across(tmp_path):
     frame = read_large(path, ".csv", ReadLimits()).tables[0].frame
     assert list(frame.columns) == ["Date", "Close AAA", "Close BBB", "Volume AAA", "Volume BBB"]
     assert len(frame) == 3_000
+
+
+def _roles(name: str, frame: pd.DataFrame) -> set[str]:
+    table = Table(name, name, 1, True, frame)
+    shape = shape_of(table, frozenset(), "UTC")
+    context = Context("UTC", frozenset())
+    return {r.role for r in (*role_tables(shape, context), *plain_roles(shape))}
+
+
+def _series(rows: int, **columns: object) -> pd.DataFrame:
+    return pd.DataFrame({"Date": pd.bdate_range("2020-01-01", periods=rows).strftime("%Y-%m-%d"), **columns})
+
+
+def test_a_daily_table_of_commissions_and_returns_is_an_equity_curve_and_no_headline():
+    rows = 120
+    money = 1e6 * np.cumprod(1 + 0.01 * np.sin(np.arange(rows)))
+    frame = _series(rows, **{"Portfolio Value": money, "Cash": 10.0, "Commission": 1.0, "Returns": 0.01 * np.sin(np.arange(rows))})
+    found = _roles("results/equity.csv", frame)
+    assert "equity" in found
+    assert "metrics" not in found
+    few = pd.DataFrame({"Portfolio": ["strategy", "index"], "Commission": [1.0, 0.0], "Returns": [0.1, 0.2], "Sharpe": [1.0, 0.5]})
+    assert "metrics" in _roles("results/figures.csv", few)
+
+
+def test_a_return_that_a_rule_compares_with_is_no_equity():
+    rows = 120
+    state = _series(rows, in_market=["True", "False"] * 60, index_return_12m=0.01, return_needed=0.0)
+    assert "equity" not in _roles("results/states.csv", state)
+    assert "states" in _roles("results/states.csv", state)
+    assert "equity" not in _roles("results/daily.csv", _series(rows, trailing_return=0.01, ret_12m=0.02, note="x"))
+    assert "equity" in _roles("results/daily.csv", _series(rows, fund_return=0.01 * np.cos(np.arange(rows)), note="x"))

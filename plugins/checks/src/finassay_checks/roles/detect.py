@@ -209,6 +209,19 @@ _RETURNS = (
 )
 
 
+_STATES = re.compile(r"state|regime|timing|gate", re.I)
+_COMPARED = frozenset(
+    {"needed", "required", "threshold", "hurdle", "minimum", "min", "limit", "level", "trailing", "past", "prior", "forward", "lookback"}
+)
+_WINDOW = re.compile(r"\d+\s?_?(?:d|w|m|y|days?|weeks?|months?|years?)(?![a-z])", re.I)
+
+
+def _is_own_return(column: Column) -> bool:
+    """The portfolio's return of a day; neither one that a rule compares with nor one over a look-back (`return_needed`, `ret_12m`)."""
+    words = set(column.parts)
+    return ("net" in words or bool({"ret", "return"} & words)) and not words & _COMPARED and not _WINDOW.search(column.name)
+
+
 def equity(shape: Shape, context: Context) -> Found:
     date = shape.date
     if date is None or shape.ticker is not None or shape.wide or len(shape.of("date")) > 2 or HINT_CHECK.search(stem_of(shape)):
@@ -223,7 +236,7 @@ def equity(shape: Shape, context: Context) -> Found:
         value = next(
             (c for c in own if {"nav", "equity", "wealth"} & set(c.parts) and not {"before", "peak", "gross"} & set(c.parts)), None
         )
-        ret = next((c for c in own if "net" in c.parts or {"ret", "return"} & set(c.parts)), None) if value is None else None
+        ret = next((c for c in own if _is_own_return(c)), None) if value is None and not _STATES.search(stem_of(shape)) else None
     if value is None and ret is None and len(own) == 1 and HINT_EQUITY.search(stem_of(shape)) and not names.is_benchmark(stem_of(shape)):
         value, ret = (None, own[0]) if HINT_RETURNS.search(stem_of(shape)) and own[0].numbers.abs().max() < 2 else (own[0], None)
     bench = [c for c in shape.of("number") if names.is_benchmark(c.name) and not {"beta", "alpha", "rank"} & set(c.parts)]
@@ -274,7 +287,7 @@ def states(shape: Shape, context: Context) -> Found:
     flags = [
         c for c in shape.of("number") if c.name not in shape.tickers and names.has(c.name, names.STATE) and not names.is_benchmark(c.name)
     ]
-    named = bool(re.search(r"state|regime|timing|gate", stem_of(shape), re.I))
+    named = bool(_STATES.search(stem_of(shape)))
     if named and not (bools or flags):
         flags = [c for c in shape.of("number") if c.name not in shape.tickers]
     if not bools and not flags:

@@ -2,8 +2,11 @@
 
 import re
 
+import numpy as np
+
 from finassay_checks.model import Role, RoleTable
 from finassay_checks.roles import names
+from finassay_checks.roles.cells import to_dates
 from finassay_checks.roles.context import stem_of
 from finassay_checks.roles.metric_names import metric_of
 from finassay_checks.roles.shape import Shape
@@ -17,6 +20,8 @@ _SPEC_VALUES = frozenset(
 _SOURCE_KEYS = frozenset({"series", "data", "dataset", "item", "what", "source", "table", "field"})
 _SOURCE_VALUES = frozenset({"source", "url", "loader", "endpoint", "package", "provider", "vendor", "origin", "api", "link"})
 MAX_METRIC_ROWS = 400
+MIN_SERIES = 15
+"""Fewer dated rows may as well be a comparison of runs."""
 
 
 def _text_like(shape: Shape) -> bool:
@@ -98,7 +103,7 @@ def plain_roles(shape: Shape) -> list[RoleTable]:
         role, why = "sources", "series with their source"
     elif rows < 4 and _is_spec(shape, keys):
         role, why = "spec", "rules with their definition"
-    elif len(columns) >= 2 and shape.rows <= MAX_METRIC_ROWS and not shape.tickers:
+    elif len(columns) >= 2 and shape.rows <= MAX_METRIC_ROWS and not shape.tickers and not _daily(shape):
         role, why = (
             ("variants", "metrics by setting")
             if _is_variants(shape)
@@ -118,4 +123,12 @@ def plain_roles(shape: Shape) -> list[RoleTable]:
 
 
 def _daily(shape: Shape) -> bool:
-    return shape.date is not None and shape.rows > 400
+    """A series with a row a session or a week, whatever its columns are called: `Commission` and `Returns` of each day are no headline."""
+    if shape.date is None:
+        return False
+    if shape.rows > 400:
+        return True
+    dates = np.sort(to_dates(shape.table.frame[shape.date.name], "UTC").dropna().unique())
+    if len(dates) < MIN_SERIES or len(dates) < 0.98 * shape.rows:
+        return False
+    return bool(np.median(np.diff(dates).astype("timedelta64[D]").astype(int)) <= 8)
