@@ -162,6 +162,9 @@ class _Count:
     def _other_dates(self, shape: Shape, table: Table, notes: list[str]) -> _Dated | None:
         columns = shape.of("date")
         own = [c for c in columns if not _NO_DATA_DATE.search(c.name)]
+        if own and _is_settings(shape, table):
+            notes.append(f"{table.where}: dates of settings and of the report itself, no rows of data")
+            return None
         if own:
             preferred = next((c for c in own if c.key in ("date", "datadate", "pricedate", "announced", "filed", "periodend")), own[0])
             dates = to_dates(table.frame[preferred.name], self.conditions.timezone)
@@ -205,6 +208,14 @@ class _Count:
                 frame = candidate.frame
                 level = frame["equity"] if frame["equity"].notna().any() else (1 + frame["ret"].fillna(0)).cumprod()
                 yield pd.Series(level.to_numpy(float), index=pd.DatetimeIndex(frame["date"])).dropna().sort_index()
+
+
+def _is_settings(shape: Shape, table: Table) -> bool:
+    """A label and a date, and no number: what a date is about stands in its row ('report written', 'data retrieved'), as in prose."""
+    if len(shape.columns) != 2 or shape.columns[0].kind != "text" or shape.columns[1].kind != "date":
+        return False
+    written = table.path.lower().endswith((".md", ".html", ".htm", ".txt", ".rst")) or "." not in table.path
+    return shape.ticker is None and (written or not names.is_date_name(shape.columns[1].name))
 
 
 def _period_return(series: "pd.Series[float]", start: pd.Timestamp, cutoff: pd.Timestamp) -> float | None:
