@@ -134,10 +134,12 @@ class EvidenceGradeMatch(JudgedCheck):
 
     def facts(self, package: Package) -> Mapping[str, Json]:
         from finassay_checks.delivered import read_delivery
+        from finassay_checks.facts.survivorship import survivorship, survivorship_facts
 
         delivered = package.fact(read_delivery)
         prices = delivered.frame("prices")
         return {
+            "survivorship": survivorship_facts(package.fact(survivorship)),
             "findings": [f"{f.check}: {f.message}" for f in delivered.findings[:40]],
             "price_rows": 0 if prices is None else len(prices),
             "prices_have_volume": bool(prices is not None and prices["volume"].notna().any()),

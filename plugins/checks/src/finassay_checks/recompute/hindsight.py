@@ -6,6 +6,7 @@ from attrs import frozen
 
 from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
+from finassay_checks.facts.survivorship import survivorship
 from finassay_checks.recompute.entered import EarlyEntry, Outsider, chosen, early_entries, membership
 from finassay_checks.recompute.lags import information, lags
 from finassay_checks.recompute.reaching import reaching
@@ -49,6 +50,9 @@ def limits_of_hindsight(package: Package) -> list[tuple[str, str]]:
     if fundamentals is not None and not by_prices and not any(one.sight for one in found) and (cells := restated_cells(fundamentals)):
         text = f"{cells} figures were restated; whether the restated values were used before they were public cannot be told from scores"
         notes.append((text, _where(package, "fundamentals")))
+    survivors = package.fact(survivorship)
+    if survivors is not None:
+        notes += [(f"survivorship, a limit and no fault: {text}", _where(package, "universe")) for text in survivors.notes()]
     return notes
 
 
