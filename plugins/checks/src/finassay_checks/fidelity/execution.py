@@ -8,7 +8,7 @@ import pandas as pd
 from finassay.api.strategy import Stance
 from finassay_checks.fidelity.ledger import Ledger
 from finassay_checks.fidelity.shown import ENOUGH, HALF, Shown, cannot_tell
-from finassay_checks.recompute.calendar import FREQUENCIES, Frequency, flat_spells, period_numbers, schedule_share
+from finassay_checks.recompute.calendar import FREQUENCIES, Frequency, flat_spells, period_numbers, schedule_share, unchanged_targets
 
 _BAND = re.compile(
     r"(?:drift|band|off target|away from (?:its )?target|deviat\w*)\D{0,40}?(\d+(?:\.\d+)?)\s*(%|percentage points?|points?|pp)"
@@ -42,7 +42,7 @@ def schedule_test(ledger: Ledger, period: str) -> Shown:
     if fills is not None and len(fills):
         by_fill = fills.groupby("fill_date").size().sort_index()
         choices.append((pd.DatetimeIndex(by_fill.index), by_fill.to_numpy()))
-    spells = flat_spells(ledger.fills) if ledger.fills is not None else ()
+    spells = _idle(ledger)
     share = max(schedule_share(dates, counts, period, spells) for dates, counts in choices)
     note = f"rebalance fills that lie alone in their {period.removesuffix('ly')} period"
     if share >= ENOUGH:
@@ -51,6 +51,11 @@ def schedule_test(ledger: Ledger, period: str) -> Shown:
         if other != period and max(schedule_share(dates, counts, other, spells) for dates, counts in choices) >= ENOUGH:
             return Shown(Stance.CONTRADICTS, share, int(found[1].sum()), f"the fills are {other}")
     return Shown(Stance.CANNOT_TELL, share, int(found[1].sum()), note)
+
+
+def _idle(ledger: Ledger) -> tuple[tuple[pd.Timestamp, pd.Timestamp], ...]:
+    """Spans without a holding, and days on which the plan stayed: nothing need be traded in them."""
+    return (flat_spells(ledger.fills) if ledger.fills is not None else ()) + unchanged_targets(ledger.targets)
 
 
 def band(ledger: Ledger) -> float | None:

@@ -11,7 +11,7 @@ from finassay_checks.delivered import read_delivery
 from finassay_checks.fidelity.places import Place, places
 from finassay_checks.model import Delivered
 from finassay_checks.recompute.control import FIRST_PURCHASE, control
-from finassay_checks.recompute.rebuilt import Rebuilding, rebuilding
+from finassay_checks.recompute.rebuilt import Rebuilding, fill_log, rebuilding
 
 MAX_CELLS = 40_000_000
 FOLLOWED = 0.05
@@ -121,7 +121,7 @@ def _market(delivered: Delivered, closes: pd.DataFrame | None) -> pd.Series | No
 
 
 def _fills(package: Package, delivered: Delivered, closes: pd.DataFrame | None, held: pd.DataFrame | None) -> pd.DataFrame | None:
-    trades = delivered.frame("trades")
+    trades = fill_log(delivered)
     if trades is None or trades.empty:
         return None
     fills = trades[trades["fill_date"].notna() & trades["ticker"].notna()].copy()

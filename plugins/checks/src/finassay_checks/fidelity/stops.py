@@ -48,7 +48,7 @@ class Triggers:
 def holdings(ledger: Ledger) -> Holdings | None:
     """None without trades and prices."""
     made = ledger.rebuilding
-    if made.book is None or made.fills is None or made.rebuilt is None or made.rebuilt.source != "trades":
+    if made.book is None or made.fills is None or made.rebuilt is None or made.rebuilt.source == "weights":
         return None
     book, fills = made.book, made.fills
     row = book.dates.get_indexer(pd.DatetimeIndex(fills["date"]))

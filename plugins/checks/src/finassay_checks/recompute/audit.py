@@ -17,7 +17,7 @@ from finassay_checks.recompute.holdings import audited_holdings, delivered_cash,
 from finassay_checks.recompute.matches import metric_matches
 from finassay_checks.recompute.panel import CASH, Floats
 from finassay_checks.recompute.prices_of_fills import fill_prices
-from finassay_checks.recompute.rebuilt import APART, delivered_curve, price_panel, rebuilding
+from finassay_checks.recompute.rebuilt import APART, delivered_curve, fill_log, price_panel, rebuilding
 from finassay_checks.recompute.round_trips import shares_after
 from finassay_checks.recompute.schedule import KEPT, schedule
 
@@ -253,28 +253,29 @@ def trade_count(package: Package) -> Outcome:
 def on_schedule(package: Package) -> Outcome:
     letter, title = "h", "rebalance fills on schedule"
     delivered = package.fact(read_delivery)
-    trades = delivered.frame("trades")
+    trades = fill_log(delivered)
     if trades is None:
         return _wanting(package, letter, title, "trades")
+    where = _where(package, "trades") or _where(package, "round_trips")
     wanted, said = audit_statements.wanted_schedule(package)
     if wanted in ("drift_band", "on_event"):
         return audit_statements.by_rule(
-            package, wanted, Outcome(letter, title, "unverifiable", where=_where(package, "trades"), wants="schedule")
+            package, wanted, Outcome(letter, title, "unverifiable", where=where, wants="schedule")
         )
     found = package.fact(schedule)
     if found is None:
-        return Outcome(letter, title, "n/a", "fewer than two rebalances", where=_where(package, "trades"))
+        return Outcome(letter, title, "n/a", "fewer than two rebalances", where=where)
     frequency = wanted if wanted in found.shares else found.kept
     if frequency is None:
         best = max(found.shares.values())
         return Outcome(
-            letter, title, "fail", f"no calendar fits; best {best:.1%} of {found.fills} fills", "95 %", _where(package, "trades")
+            letter, title, "fail", f"no calendar fits; best {best:.1%} of {found.fills} fills", "95 %", where
         )
     share = found.shares[frequency]  # type: ignore[index]  # one of its keys
     off = tuple(str(day.date()) for day in found.off(frequency)[:8])  # type: ignore[arg-type]
     status: Status = "pass" if share >= KEPT else "fail"
     return Outcome(
-        letter, title, status, f"{share:.1%} of {found.fills} fills are {frequency}", f"95 %{said}", _where(package, "trades"), off
+        letter, title, status, f"{share:.1%} of {found.fills} fills are {frequency}", f"95 %{said}", where, off
     )
 
 

@@ -38,14 +38,47 @@ def flat_spells(trades: pd.DataFrame) -> tuple[tuple[pd.Timestamp, pd.Timestamp]
     return tuple((days[int(k)], days[int(k) + 1]) for k in np.flatnonzero(flat[:-1]))
 
 
+def unchanged_targets(targets: pd.DataFrame | None) -> tuple[tuple[pd.Timestamp, pd.Timestamp], ...]:
+    """Dates on which a plan (date × ticker, NaN or 0 for none) was decided anew and stayed what it was, each as a span of one day."""
+    if targets is None or len(targets) < 2:
+        return ()
+    plan = targets.sort_index().fillna(0.0)
+    values = plan.to_numpy(dtype=float)
+    same = (np.abs(np.diff(values, axis=0)) <= 1e-9).all(axis=1)
+    return tuple((day, day) for day in pd.DatetimeIndex(plan.index)[1:][same])
+
+
+def _days(periods: NDArray[np.int64], frequency: Frequency) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and last calendar day of periods, as days since 1970."""
+    if frequency == "weekly":
+        first = periods * 7 - 3
+        return first, first + 6
+    step = 1 if frequency == "monthly" else 3
+    month = (periods * step - 1970 * 12).astype("timedelta64[M]") + np.datetime64("1970-01", "M")
+    following = month + np.timedelta64(step, "M")
+    return month.astype("datetime64[D]").astype(np.int64), following.astype("datetime64[D]").astype(np.int64) - 1
+
+
+def _excused(periods: NDArray[np.int64], frequency: Frequency, spells: tuple[tuple[pd.Timestamp, pd.Timestamp], ...]) -> NDArray[np.bool_]:
+    """Periods at whose start or end one of the spells lies, with the sessions that a holiday or the fill after a decision may move it by."""
+    first, last = _days(periods, frequency)
+    slack, after = (1, 4) if frequency == "weekly" else (4, 4)
+    found = np.zeros(len(periods), dtype=bool)
+    for span in spells:
+        begin, end = (int(day.to_datetime64().astype("datetime64[D]").astype(np.int64)) for day in span)
+        found |= (begin <= first + slack) & (end >= first)
+        found |= (begin <= last + after) & (end >= last - slack)
+    return found
+
+
 def schedule_share(
     dates: pd.DatetimeIndex,
     fills: NDArray[np.int64],
     frequency: Frequency,
     spells: tuple[tuple[pd.Timestamp, pd.Timestamp], ...] = (),
 ) -> float:
-    """Share of fills whose period has exactly one date (spec D.0.4, `schedule`). Periods that end in one of the `spells` without holdings
-    are not missed ones.
+    """Share of fills whose period has exactly one date (spec D.0.4, `schedule`). A period is not a missed one if one of the `spells`, without
+    holdings or with a plan that stayed, lies at its start or end.
 
     `dates` are distinct and sorted, `fills` the number of fills on each. 0 if consecutive periods are not one apart in the median, or with
     fewer than two dates.
@@ -56,11 +89,9 @@ def schedule_share(
     periods, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     if len(periods) < 2:
         return 0.0
-    apart = np.diff(periods).astype(float)
-    for begin, end in spells:
-        first, last = period_numbers(pd.DatetimeIndex([begin, end]), frequency)
-        idle = np.minimum(periods[1:] - 1, last - 1) - np.maximum(periods[:-1] + 1, first) + 1
-        apart -= np.maximum(idle, 0)
+    missed = np.setdiff1d(np.arange(periods[0], periods[-1] + 1), periods)
+    missed = missed[~_excused(missed, frequency, spells)]
+    apart = 1.0 + np.diff(np.searchsorted(missed, periods)).astype(float)
     if float(np.median(apart)) != 1.0:
         return 0.0
     return float(fills[counts[inverse] == 1].sum() / fills.sum())

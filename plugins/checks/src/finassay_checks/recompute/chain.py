@@ -20,7 +20,7 @@ from finassay_checks.recompute.lags import lags
 from finassay_checks.recompute.matches import equity_matches
 from finassay_checks.recompute.panel import CASH
 from finassay_checks.recompute.prices_of_fills import fill_prices
-from finassay_checks.recompute.rebuilt import PRICED, price_panel, rebuilding
+from finassay_checks.recompute.rebuilt import PRICED, fill_log, price_panel, rebuilding
 from finassay_checks.recompute.states import exposure_by_date
 
 LINKED = 0.95
@@ -291,17 +291,20 @@ def _cumulated(package: Package) -> float | None:
 def _reached(package: Package) -> tuple[float | None, tuple[str, ...]]:
     """Share of rebalance fills with a target whose name ends within 0.02 of it, times the states; and the first that do not."""
     made, delivered, found = package.fact(rebuilding), package.fact(read_delivery), package.fact(lags)
-    trades, weights = delivered.frame("trades"), delivered.frame("weights")
-    if trades is None or made.rebuilt is None or found is None:
+    trades, weights = fill_log(delivered), delivered.frame("weights")
+    if trades is None or made.rebuilt is None:
         return None, ()
+    decision = found.decision if found is not None else _session_before(made.rebuilt.equity.index, pd.DatetimeIndex(trades["fill_date"]))
     target = trades["target_weight"].to_numpy(dtype=float).copy()
     if weights is not None and not np.isfinite(target).mean() > 0.5:
         rows = weights[weights["kind"] == "target"] if (weights["kind"] == "target").any() else weights
-        table = rows.dropna(subset=["date", "ticker"]).groupby(["date", "ticker"])["weight"].last()
-        for dates in (found.decision, pd.DatetimeIndex(trades["fill_date"])):
-            values = table.reindex(pd.MultiIndex.from_arrays([dates, trades["ticker"]])).to_numpy(dtype=float)
-            target = np.where(np.isfinite(target), target, values)
-        exposure = exposure_by_date(delivered.frame("states"), found.decision, np.ones(len(target)))
+        filled = pd.DatetimeIndex(trades["fill_date"])
+        for column, dates in (("date", decision), ("fill_date", filled), ("date", filled)):
+            if column in rows:
+                table = rows.dropna(subset=[column, "ticker"]).groupby([column, "ticker"])["weight"].last()
+                values = table.reindex(pd.MultiIndex.from_arrays([dates, trades["ticker"]])).to_numpy(dtype=float)
+                target = np.where(np.isfinite(target), target, values)
+        exposure = exposure_by_date(delivered.frame("states"), decision, np.ones(len(target)))
         target = target * exposure if exposure is not None else target
     held = made.rebuilt.weights
     rows_, columns = held.index.get_indexer(pd.DatetimeIndex(trades["fill_date"])), held.columns.get_indexer(pd.Index(trades["ticker"]))
@@ -312,6 +315,12 @@ def _reached(package: Package) -> tuple[float | None, tuple[str, ...]]:
     near = np.abs(ended - target) <= TARGET_WITHIN
     lost = trades[known & ~near].head(8)
     return float(near[known].mean()), tuple(f"row {r.row}: {r.ticker} on {str(r.fill_date)[:10]}" for r in lost.itertuples())
+
+
+def _session_before(sessions: pd.Index, dates: pd.DatetimeIndex) -> pd.DatetimeIndex:
+    """The last session before each date: when a fill without a decision of its own, as of a round trip, was decided at the latest."""
+    rows = np.maximum(np.searchsorted(sessions.to_numpy(), dates.to_numpy(), side="left") - 1, 0)
+    return pd.DatetimeIndex(sessions.to_numpy()[rows])
 
 
 def trades(package: Package) -> Part:

@@ -11,7 +11,7 @@ from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
 from finassay_checks.recompute import stated
 from finassay_checks.recompute.portfolio import FLAT, Book
-from finassay_checks.recompute.rebuilt import rebuilding
+from finassay_checks.recompute.rebuilt import fill_log, rebuilding
 from finassay_checks.recompute.states import state_series
 from finassay_checks.recompute.triggers import PROMPT, drawdown_triggers, sold_after, sold_at, spells, stop_triggers
 
@@ -31,7 +31,7 @@ _NO_CONTROL = re.compile(r"no (?:stop|control)|stop[- _]?list", re.IGNORECASE)
 
 @frozen(eq=False)
 class Control:
-    """One entry a row of the canonical `trades` frame, in its order. A cause is empty for a rebalance fill; `decided` is the date of a
+    """One entry a row of the canonical `trades` frame (`fill_log`), in its order. A cause is empty for a rebalance fill; `decided` is the date of a
     recomputed trigger, NaT where none was."""
 
     mask: NDArray[np.bool_]
@@ -51,7 +51,7 @@ def control_fills(package: Package) -> NDArray[np.bool_]:
 def control(package: Package) -> Control:
     """Control fills by recomputed triggers of the delivered rules, whatever their tag; by the reason column; and first and last fills."""
     delivered = package.fact(read_delivery)
-    trades = delivered.frame("trades")
+    trades = fill_log(delivered)
     if trades is None:
         return Control(np.zeros(0, dtype=bool), np.zeros(0, dtype=object), np.zeros(0, dtype="datetime64[ns]"))
     causes = np.full(len(trades), "", dtype=object)
@@ -60,7 +60,7 @@ def control(package: Package) -> Control:
     dates = trades["fill_date"]
     _mark(causes, (dates == dates.min()).to_numpy(), FIRST_PURCHASE)
     made = package.fact(rebuilding)
-    if made.book is not None and made.fills is not None and made.rebuilt is not None and made.rebuilt.source == "trades":
+    if made.book is not None and made.fills is not None and made.rebuilt is not None and made.rebuilt.source != "weights":
         aligned = trades.index.get_indexer(made.fills.index)
         reasons = tuple(dict.fromkeys(str(r) for r in trades["reason"].dropna().unique()[:200]))
         days = made.book.dates.to_numpy().astype("datetime64[ns]")

@@ -106,6 +106,15 @@ def _missing(delivered: Delivered, role: str) -> str:
     return f"no {role} table was delivered"
 
 
+def fill_log(delivered: Delivered) -> pd.DataFrame | None:
+    """The trade log as a canonical `trades` frame: the delivered one, else the entries and exits of delivered round trips."""
+    trades = delivered.frame("trades")
+    if trades is not None:
+        return trades
+    trips = delivered.frame("round_trips")
+    return fills_of_round_trips(trips) if trips is not None and trips["shares"].notna().any() else None
+
+
 def _fills(delivered: Delivered) -> "tuple[pd.DataFrame | None, str]":
     trades = delivered.frame("trades")
     if trades is not None:

@@ -8,10 +8,12 @@ from attrs import frozen
 
 from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
-from finassay_checks.recompute.calendar import FREQUENCIES, Frequency, flat_spells, period_numbers, schedule_share
+from finassay_checks.recompute.calendar import FREQUENCIES, Frequency, flat_spells, period_numbers, schedule_share, unchanged_targets
 from finassay_checks.recompute.control import control
+from finassay_checks.recompute.rebuilt import fill_log
 
 KEPT = 0.95
+MAX_CELLS = 40_000_000
 
 
 @frozen
@@ -36,7 +38,7 @@ class Schedule:
 
 def schedule(package: Package) -> Schedule | None:
     """None without a trade log or with fewer than two rebalance dates."""
-    trades = package.fact(read_delivery).frame("trades")
+    trades = fill_log(package.fact(read_delivery))
     if trades is None:
         return None
     rebalance = ~package.fact(control).mask
@@ -47,7 +49,18 @@ def schedule(package: Package) -> Schedule | None:
     if len(dates) < 2:
         return None
     fills = np.asarray(counts, dtype=np.int64)
-    spells = flat_spells(trades)
+    spells = flat_spells(trades) + unchanged_targets(_plan(package))
     shares = {frequency: schedule_share(dates, fills, frequency, spells) for frequency in FREQUENCIES}
     best = max(FREQUENCIES, key=lambda frequency: shares[frequency])
     return Schedule(shares, best if shares[best] >= KEPT else None, int(fills.sum()), tuple(dates), by)
+
+
+def _plan(package: Package) -> pd.DataFrame | None:
+    """Delivered target weights as date × ticker."""
+    weights = package.fact(read_delivery).frame("weights")
+    if weights is None or not (weights["kind"] == "target").any():
+        return None
+    rows = weights[(weights["kind"] == "target") & weights["date"].notna() & weights["ticker"].notna()]
+    if rows["date"].nunique() * rows["ticker"].nunique() > MAX_CELLS:
+        return None
+    return rows.drop_duplicates(["date", "ticker"], keep="last").pivot(index="date", columns="ticker", values="weight")
