@@ -436,6 +436,8 @@ def test_numbers_with_units_need_their_value() -> None:
 
 def test_files_that_checks_could_not_read_stand_on_the_scorecard(tmp_path):
     told = [{"file": "a.pkl", "reason": "is a serialised object"}, {"file": "a.pkl", "reason": "again"}, "nonsense"]
+    read = {"where": "t.csv", "role": "trades", "columns": {"price": "Px\x1b"}, "reasons": ["has fills"], "used": True}
+    tables = [read, {"where": "u.csv", "role": "trades", "columns": 7, "reasons": None}, None]
 
     class Telling:
         id, dimension, role, by_turn = "telling", "3.8", "scores", False
@@ -444,10 +446,12 @@ def test_files_that_checks_could_not_read_stand_on_the_scorecard(tmp_path):
             return CheckBrief()
 
         def run(self, package, answers):
-            return Scored(4, Source.PROGRAM, self.id, "all there", facts={"unread": told})
+            return Scored(4, Source.PROGRAM, self.id, "all there", facts={"unread": told, "tables": tables})
 
     package = sample_package(tmp_path, {"a.pkl": b"\x80"}, (("user", "Hi."), ("agent", "Done.")))
     package = evolve(package, deliveries=(evolve(package.deliveries[0], rejected=(Rejected("l", "is a link"),)),))
     card = grade(package, {"telling": Telling()}, None, None, Evaluator("h", "none", ()), "s")
     assert card.unread == (Unread("l", "not taken: is a link"), Unread("a.pkl", "is a serialised object"))
+    assert [(t.where, t.used, t.reasons) for t in card.tables] == [("t.csv", True, ("has fills",)), ("u.csv", False, ())]
+    assert "\x1b" not in card.tables[0].columns["price"]
     assert from_json(Scorecard, to_json(card), "") == card

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import DeliveredFile, Delivery, LogEvent, Rejected
 from finassay.api.report import ReportSection
-from finassay.api.scorecard import Graded, RunView, SessionView, Unread
+from finassay.api.scorecard import Graded, RunView, SessionView, TableReading, Unread
 from finassay.api.verdict import Evidence, EvidenceKind, Scored, Source
 from finassay.grading.dimensions import DIMENSIONS
 from finassay.testing.cases import ComponentConformance
@@ -356,6 +356,20 @@ def test_the_interval_is_seeded_holds_the_mean_and_needs_two_tasks() -> None:
 def session_html(run: RunView, session, folder: Path) -> str:  # type: ignore[no-untyped-def]
     HtmlReporter(OPTIONS).write(evolve(run, sessions=(session,)), folder)
     return read(folder / "sessions" / f"{session.id}.html")
+
+
+def test_how_tables_were_read(run: RunView, tmp_path: Path) -> None:
+    session = run.sessions[0]
+    assert "How the tables were read" not in session_html(run, evolve(session, scorecard=evolve(session.scorecard, tables=())), tmp_path)
+    tables = (
+        TableReading("t.csv", "trades", {"price": "<i>Px"}, ("has fills", "named trades"), True),
+        TableReading("u.csv", "trades", {}, ("has fills",), False, True),
+    )
+    page = session_html(run, evolve(session, scorecard=evolve(session.scorecard, tables=tables)), tmp_path)
+    assert "has fills; named trades" in page
+    assert "<code>&lt;i&gt;Px</code>" in page
+    assert page.count(">counts<") == 1
+    assert page.count(">ambiguous<") == 1
 
 
 def test_files_that_were_not_read_are_marked_and_the_others_listed(run: RunView, tmp_path: Path) -> None:

@@ -98,6 +98,22 @@ class Unread:
 
 
 @frozen
+class TableReading:
+    """How grading read a delivered table: the role that it plays, which columns it took for what, and why."""
+
+    where: str
+    """File, with the sheet or the number of the table in it."""
+    role: str
+    columns: Mapping[str, str]
+    """What the role calls a column to what the delivery calls it."""
+    reasons: tuple[str, ...]
+    used: bool
+    """It is the one of its role that counts."""
+    ambiguous: bool = False
+    """Several tables fit the role equally well, so that none counts."""
+
+
+@frozen
 class Scorecard:
     """Equations (3) to (6) of the paper on one session, with every verdict."""
 
@@ -122,6 +138,7 @@ class Scorecard:
     elicitation: Elicitation | None = None
     unread: tuple[Unread, ...] = ()
     """Files that were not taken, or not read in whole: what the verdicts do not rest on."""
+    tables: tuple[TableReading, ...] = ()
 
     def graded(self, dimension: str) -> Graded | None:
         return next((g for g in self.verdicts if g.dimension == dimension), None)

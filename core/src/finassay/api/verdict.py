@@ -59,7 +59,8 @@ class Scored:
     """Numbers behind the level, for tables: shares, counts, recomputed metrics.
 
     A fact `unread`, a list of {"file", "reason"}, names delivered files that could not be looked into. They are told beside the files and
-    to the agent, so a reason must say nothing of the strategy.
+    to the agent, so a reason must say nothing of the strategy. A fact `tables`, a list of {"where", "role", "columns", "reasons", "used",
+    "ambiguous"}, says how delivered tables were read.
     """
 
     def __attrs_post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """Grading one session: every dimension gets a verdict, then equations (3) to (6) make the scorecard."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from attrs import evolve, frozen
@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 from finassay.api.delivery import Package
 from finassay.api.dimension import Dimension, JudgedBy
 from finassay.api.grading import Check, Judge, Reader
-from finassay.api.scorecard import Evaluator, Graded, Scorecard, TurnScore, Unread
+from finassay.api.scorecard import Evaluator, Graded, Scorecard, TableReading, TurnScore, Unread
 from finassay.api.verdict import Measured, NotApplicable, Scored, Unscored, Verdict
 from finassay.grading.asking import Asker, NoVerdictError
 from finassay.grading.clock import Clock
@@ -20,6 +20,8 @@ from finassay.grading.redaction import clean
 from finassay.grading.score import category_means, failed_vetoes, quality, totals
 
 MAX_UNREAD: Final = 200
+MAX_TABLES: Final = 200
+MAX_COLUMNS: Final = 40
 
 
 def grade(
@@ -67,19 +69,39 @@ def grade(
         by_turn=_trajectory(package, by_dimension.values(), verdicts, clock) if by_turn and graded != "none" else (),
         elicitation=elicitation(package.task.belief, package.conversation, verdicts),
         unread=_unread(package, verdicts),
+        tables=tuple(_tables(verdicts))[:MAX_TABLES],
     )
 
 
 def _unread(package: Package, verdicts: Mapping[str, Verdict]) -> tuple[Unread, ...]:
     """Files that were not taken, and those that checks tell in their fact `unread`; one reason a file, bounded."""
     found = {r.path: Unread(clean(r.path, 300), f"not taken: {clean(r.reason, 200)}") for r in package.tree.rejected[:MAX_UNREAD]}
-    for verdict in verdicts.values():
-        told = verdict.facts.get("unread") if isinstance(verdict, Scored) else None
-        for entry in told if isinstance(told, Sequence) else ():
-            if isinstance(entry, Mapping):
-                path = str(entry.get("file", ""))
-                found.setdefault(path, Unread(clean(path, 300), clean(str(entry.get("reason", "")), 200)))
+    for entry in _told(verdicts, "unread"):
+        path = str(entry.get("file", ""))
+        found.setdefault(path, Unread(clean(path, 300), clean(str(entry.get("reason", "")), 200)))
     return tuple(found.values())[:MAX_UNREAD]
+
+
+def _tables(verdicts: Mapping[str, Verdict]) -> Iterator[TableReading]:
+    """How checks tell in their fact `tables` that they read delivered tables, bounded."""
+    for entry in _told(verdicts, "tables"):
+        columns, reasons = entry.get("columns"), entry.get("reasons")
+        mapping = list(columns.items())[:MAX_COLUMNS] if isinstance(columns, Mapping) else []
+        yield TableReading(
+            where=clean(str(entry.get("where", "")), 300),
+            role=clean(str(entry.get("role", "")), 60),
+            columns={clean(str(name), 60): clean(str(column), 100) for name, column in mapping},
+            reasons=tuple(clean(str(r), 200) for r in reasons[:12]) if isinstance(reasons, list | tuple) else (),
+            used=entry.get("used") is True,
+            ambiguous=entry.get("ambiguous") is True,
+        )
+
+
+def _told(verdicts: Mapping[str, Verdict], name: str) -> Iterator[Mapping[str, object]]:
+    """The entries of a fact that is a list of objects, from whichever verdicts have it."""
+    for verdict in verdicts.values():
+        told = verdict.facts.get(name) if isinstance(verdict, Scored) else None
+        yield from (entry for entry in told if isinstance(entry, Mapping)) if isinstance(told, list | tuple) else ()
 
 
 def _asker(judge: Judge | None, reader: Reader | None, package: Package) -> tuple[Asker | None, Unscored]:

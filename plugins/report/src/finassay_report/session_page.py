@@ -11,7 +11,7 @@ from finassay.api.conversation import Message
 from finassay.api.delivery import TurnFacts
 from finassay.api.dimension import Dimension
 from finassay.api.matching import stated
-from finassay.api.scorecard import RunView, SessionView, UserTurn
+from finassay.api.scorecard import RunView, SessionView, TableReading, UserTurn
 from finassay.api.verdict import Measured, NotApplicable, Scored, Verdict
 from finassay.grading.outcomes import OUTCOMES
 from finassay_report.charts import equity_chart
@@ -75,6 +75,7 @@ class SessionPage:
     unread: tuple[tuple[str, str], ...]
     """(file, reason) of what grading could not look into and that has no line of its own in the list of files."""
     more_unread: int
+    tables: tuple[TableReading, ...]
     curve: Curve | None
     chart: Markup | None
     categories: tuple[tuple[str, float | None, tuple[Score, ...]], ...]
@@ -106,6 +107,7 @@ def session_page(run: RunView, session: SessionView, preview: int) -> SessionPag
         more_files=max(0, len(delivery.files) - len(shown)) if delivery else 0,
         unread=tuple(unread[:MAX_UNREAD]),
         more_unread=max(0, len(unread) - MAX_UNREAD),
+        tables=card.tables if card else (),
         curve=found,
         chart=equity_chart(found) if found else None,
         categories=_categories(run, session),

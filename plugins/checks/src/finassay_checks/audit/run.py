@@ -22,7 +22,7 @@ from finassay_checks.audit.timing import announcement_findings, cutoff_findings,
 from finassay_checks.audit.trips import trips
 from finassay_checks.audit.turnover import readings, turnover
 from finassay_checks.delivered import read_delivery
-from finassay_checks.reading.text import shown
+from finassay_checks.facts.tables_read import tables_read
 from finassay_checks.recompute.round_trips import RoundTrips
 
 
@@ -179,16 +179,10 @@ def decided(metrics: tuple[AuditMetric, ...], findings: Iterable[AuditFinding], 
 
 
 def _tables(package: Package) -> tuple[AuditTable, ...]:
-    delivered = package.fact(read_delivery)
-    made = []
-    for candidate in delivered.role_tables:
-        choice = delivered.choices.get(candidate.role)
-        used = choice is not None and choice.chosen is candidate
-        status = "found" if used else "ambiguous" if choice is not None and choice.status == "ambiguous" else "other"
-        reasons = (*candidate.reasons, *(choice.reasons if used and choice is not None else ()))
-        columns = {shown(str(k), 60): shown(str(v), 80) for k, v in list(candidate.columns.items())[:300]}
-        made.append(AuditTable(candidate.table.where, candidate.role, columns, reasons, len(candidate.table.frame), used, status))  # type: ignore[arg-type]
-    return tuple(made)
+    return tuple(
+        AuditTable(t.where, t.role, t.columns, t.reasons, t.rows, t.used, "found" if t.used else "ambiguous" if t.ambiguous else "other")
+        for t in package.fact(tables_read)
+    )
 
 
 def _rebuilt(package: Package) -> dict[str, Any]:

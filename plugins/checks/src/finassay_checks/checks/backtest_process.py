@@ -33,6 +33,7 @@ class ProcessCompleteness(ProgramCheck):
 
     def run(self, package: Package, answers: Mapping[str, Answer]) -> Verdict:
         from finassay_checks.delivered import read_delivery
+        from finassay_checks.facts.tables_read import tables_read
         from finassay_checks.recompute.chain import chain, level
 
         parts = package.fact(chain)
@@ -50,5 +51,9 @@ class ProcessCompleteness(ProgramCheck):
             "missing": missing,
             "broken": broken,
             "unread": [{"file": f.file, "reason": f.message} for f in package.fact(read_delivery).findings if f.check in UNREAD][:200],
+            "tables": [
+                {"where": t.where, "role": t.role, "columns": t.columns, "reasons": t.reasons, "used": t.used, "ambiguous": t.ambiguous}
+                for t in sorted(package.fact(tables_read), key=lambda t: (not t.used, not t.ambiguous))[:200]
+            ],
         }
         return self.scored(level(parts), reason + ".", evidence, facts)
