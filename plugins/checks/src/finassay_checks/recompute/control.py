@@ -148,18 +148,25 @@ def _re_entry(book: Book, fills: pd.DataFrame) -> NDArray[np.bool_]:
 
 def _at_switch(book: Book, fills: pd.DataFrame, state: pd.Series) -> NDArray[np.int64]:
     """Row of the switch of a state that each clean fill follows, -1 where there is none: sales at the first fills after it went down, purchases
-    at the first ones after it went up; within five sessions."""
+    at the first ones after it went up; within five sessions. Of the first two days with such fills the one counts that empties the
+    portfolio, or fills the empty one: a state may be dated at the close that it follows from, on a day with fills of its own."""
     rows = _rows(book, fills)
     fill_rows = np.unique(rows)
+    invested = _invested(book)
+    turned = {-1: invested & False, 1: invested & ~np.append(False, invested[:-1])}
+    turned[-1][1:] = ~invested[1:] & invested[:-1]
     change = state.diff()
     hit = np.full(len(fills), -1, dtype=np.int64)
     selling = fills["shares"].to_numpy() < 0
     for sign, wanted in ((-1, selling), (1, ~selling)):
         days = np.searchsorted(book.dates.to_numpy(), change.index[np.sign(change) == sign].to_numpy())
         days = days[days <= fill_rows[-1]]
-        due = fill_rows[np.searchsorted(fill_rows, days)]
-        for row, day in zip(due, days, strict=True):
-            if row - day <= PROMPT:
+        own = fill_rows[np.isin(fill_rows, rows[wanted])]
+        for day in days:
+            due = own[np.searchsorted(own, day) :][:2]
+            due = due[due - day <= PROMPT]
+            if len(due):
+                row = next((r for r in due if turned[sign][r]), due[0])
                 hit[wanted & (rows == row)] = day
     return hit
 
