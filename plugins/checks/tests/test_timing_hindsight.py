@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from backtest_faults import Files, package_of, really_spoiled, simulated, spoiled, told, verdict, weights_files
 
 from finassay.api.verdict import Scored
+from finassay_checks.audit.timing import announcement_findings
 from finassay_checks.checks.backtest_timing import PointInTimeCorrectness
 
 TICKERS = ("AAPL", "AMD", "BAC", "CVX", "GE", "HD", "JNJ", "KO")
@@ -187,3 +188,10 @@ def test_figures_without_restatements_that_follow_the_announcements_are_clean(tm
 
 def test_the_clean_delivery_stays_clean(tmp_path: Path) -> None:
     assert verdict(PointInTimeCorrectness, spoiled(tmp_path)).level == 4
+
+
+@pytest.mark.parametrize(("sight", "checks"), [("known", set()), ("restated", {"restated_before_it_was_public"})])
+def test_the_audit_names_the_version_as_well(tmp_path: Path, sight: str, checks: set[str]) -> None:
+    table = filings()
+    found = list(announcement_findings(package_of(tmp_path, of_filings(table, scored(table, sight)))))
+    assert {f.check for f in found} == checks

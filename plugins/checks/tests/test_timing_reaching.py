@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from backtest_faults import Files, package_of, simulated, spoiled, told, verdict, weights_files
 
+from finassay_checks.audit.timing import signal_findings
 from finassay_checks.checks.backtest_timing import PointInTimeCorrectness
 
 Frame = pd.DataFrame
@@ -110,3 +111,10 @@ def test_a_timing_average_that_reaches_ahead(tmp_path: Path, score: Score, level
     found = verdict(PointInTimeCorrectness, package_of(tmp_path, timing(score)))
     assert found.level == level, told(found)
     assert ("trailing it is" in told(found)) == (level == 1)
+
+
+@pytest.mark.parametrize(("score", "found"), [(centred, True), (trailing, False)])
+def test_the_audit_says_so_as_well(tmp_path: Path, score: Score, found: bool) -> None:
+    findings = [f for f in signal_findings(spoiled(tmp_path, with_scores(score))) if f.check == "score_reaches_ahead"]
+    assert bool(findings) == found
+    assert all(f.severity == "wrong" and "trailing it is" in f.rows[0] for f in findings)

@@ -20,7 +20,9 @@ from finassay_checks.recompute.entered import CLOCK, chosen, early_entries, memb
 from finassay_checks.recompute.lags import lags
 from finassay_checks.recompute.own_day import own_day
 from finassay_checks.recompute.panel import Panel
+from finassay_checks.recompute.reaching import reaching
 from finassay_checks.recompute.rebuilt import price_panel
+from finassay_checks.recompute.vintages import vintages
 from finassay_checks.roles.cells import to_dates
 
 MAX_ROWS = 200
@@ -29,6 +31,25 @@ _AUCTION = re.compile(r"close auction|market[- ]on[- ]close|\bmoc\b|closing auct
 
 
 def signal_findings(package: Package) -> Iterator[AuditFinding]:
+    """Fills on the bar whose close decided them, and scores or timing series that reach ahead of their date."""
+    yield from _bar_findings(package)
+    late = package.fact(lags)
+    for one in package.fact(reaching):
+        # Where all fills come after the last price that the score needs, its date is a label and nothing was used early.
+        label = one.role == "signals" and late is not None and not len(late.late)
+        yield AuditFinding(
+            "score_reaches_ahead" if one.role == "signals" else "state_reaches_ahead",
+            f"'{one.name}' is {one.formula} on {one.share:.0%} of sampled dates; {one.trailing} gives {one.trailing_share:.0%}",
+            "note" if label else "wrong",
+            where_of(package.fact(read_delivery), "signals" if one.role == "signals" else "states"),
+            one.rows,
+            one.trailing,
+            one.formula,
+            {"compared": one.compared},
+        )
+
+
+def _bar_findings(package: Package) -> Iterator[AuditFinding]:
     """Fills on the bar whose close decided them."""
     delivered = package.fact(read_delivery)
     trades, signals = chosen(delivered, "trades"), chosen(delivered, "signals")
@@ -155,7 +176,14 @@ def weight_findings(package: Package, metrics: tuple[AuditMetric, ...]) -> Itera
 
 
 def announcement_findings(package: Package) -> Iterator[AuditFinding]:
-    """Entries on figures that were not public yet, and entries on the day of the announcement without a time that shows the order."""
+    """Entries on figures that were not public yet or on the day of the announcement without a time that shows the order, and scores that
+    hold restated or unannounced figures."""
+    for version in package.fact(vintages):
+        if version.late:
+            check = "restated_before_it_was_public" if version.sight == "restated" else "figure_before_announcement"
+            rows = tuple(f"row {v.row}: {v.ticker} {v.date.date()}, announced {v.announced.date()}" for v in version.late[:MAX_ROWS])
+            where = where_of(package.fact(read_delivery), "signals")
+            yield AuditFinding(check, version.status, "wrong", where, rows, "the version announced by the score's date")
     found = package.fact(early_entries)
     if found is None:
         return
