@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pandas as pd
+from attrs import frozen
 
 from finassay.api.strategy import Stance
 from finassay_checks.fidelity.ledger import Ledger
@@ -17,6 +18,11 @@ _BAND = re.compile(
 )
 _RISK_CAUSE = re.compile(r"stop|trail|draw ?-?_?down|cap|vol", re.IGNORECASE)
 TOLERANCE = 0.10
+MOSTLY = 0.8
+"""Share of fills beyond the band from which on a calendar of them no longer speaks against it: others only pay for these."""
+CHANCE = 0.01
+"""How likely mere chance may be that puts the fills on days after announcements."""
+AFTER = 3
 
 
 def _dates(ledger: Ledger) -> tuple[pd.DatetimeIndex, np.ndarray] | None:
@@ -82,17 +88,52 @@ def calendar_kept(ledger: Ledger) -> Frequency | None:
 
 
 def drift_band_test(ledger: Ledger) -> Shown:
-    """Rebalance fills happen beyond the band, and a holding farther off its last target is followed by a fill."""
+    """Rebalance fills happen beyond the band, and a holding farther off its last target is followed by a fill.
+
+    A plan that is set anew by a calendar lets a band trade by that calendar too: what parts the two is whether the names that were traded
+    were beyond the band, and whether a holding beyond it was ever left alone.
+    """
     kept = calendar_kept(ledger)
+    width = band(ledger)
+    found = None if width is None else _against_band(ledger, width)
     if kept is not None:
-        resized = _resized(ledger)
+        resized, beyond = _resized(ledger), None if width is None else _beyond(ledger, width)
         note = f"the fills keep a {kept} calendar on period edges"
+        if beyond is not None and beyond >= MOSTLY and found is not None and found.silent <= (1 - ENOUGH) * found.sessions:
+            note = f"{note}, and {beyond:.1%} of them are of names that were beyond the band of {width:.1%} off their plan"
+            return Shown(Stance.SUPPORTS if beyond >= ENOUGH else Stance.CANNOT_TELL, beyond, found.acted, note)
         if resized is None or resized > HALF:
             return Shown(Stance.CONTRADICTS, resized, 0, note)
         return Shown(Stance.CANNOT_TELL, resized, 0, f"{note}, but leave most holdings alone, as a band does")
-    width = band(ledger)
-    if width is None or ledger.weights is None or ledger.fills is None:
+    if width is None or found is None:
         return cannot_tell("a drift band needs the band in words, trades and prices")
+    count = found.acted + found.silent
+    if count == 0:
+        return cannot_tell("no rebalance after the first")
+    share = found.reasoned / count
+    note = (
+        f"{found.reasoned} of {found.acted} rebalances follow a weight beyond the band of {width:.1%},"
+        f" {found.silent} sessions beyond it without one"
+    )
+    if share >= ENOUGH or (count >= 5 and count - found.reasoned <= 1):
+        return Shown(Stance.SUPPORTS, max(share, ENOUGH), count, note)
+    return Shown(Stance.CONTRADICTS if share < HALF and ledger.targets is not None else Stance.CANNOT_TELL, share, count, note)
+
+
+@frozen
+class Banded:
+    """`reasoned` of the `acted` rebalances after the first follow a weight beyond the band; `silent` of the `sessions` beyond it saw no fill."""
+
+    reasoned: int
+    acted: int
+    silent: int
+    sessions: int
+
+
+def _against_band(ledger: Ledger, width: float) -> Banded | None:
+    """Sessions on which a holding was beyond the band off its last target, and the rebalances; None without trades and prices."""
+    if ledger.weights is None or ledger.fills is None:
+        return None
     weights = ledger.weights.to_numpy()
     sessions = ledger.weights.index
     traded = sessions.isin(ledger.fills.loc[~ledger.fills["control"], "fill_date"])
@@ -104,22 +145,25 @@ def drift_band_test(ledger: Ledger) -> Shown:
     gap = np.max(np.where((weights > 1e-6) & np.isfinite(target), np.abs(weights - target), 0.0), axis=1)
     gap[~np.isfinite(target).any(axis=1)] = np.nan
     slack = 0.1 * width + 1e-6
-    quiet = ~moved & np.isfinite(gap)
     over = np.r_[False, (gap > width + slack)[:-1]] & np.isfinite(gap)
-    silent = over & quiet
     acted = traded[1:] & np.isfinite(gap[:-1])
-    reasoned = acted & (gap[:-1] > width - slack)
-    count = int(acted.sum() + silent.sum())
-    if count == 0:
-        return cannot_tell("no rebalance after the first")
-    share = float((reasoned.sum()) / count)
-    note = (
-        f"{int(reasoned.sum())} of {int(acted.sum())} rebalances follow a weight beyond the band of {width:.1%},"
-        f" {int(silent.sum())} sessions beyond it without one"
-    )
-    if share >= ENOUGH or (count >= 5 and count - int(reasoned.sum()) <= 1):
-        return Shown(Stance.SUPPORTS, max(share, ENOUGH), count, note)
-    return Shown(Stance.CONTRADICTS if share < HALF and ledger.targets is not None else Stance.CANNOT_TELL, share, count, note)
+    return Banded(int((acted & (gap[:-1] > width - slack)).sum()), int(acted.sum()), int((over & ~moved).sum()), int(over.sum()))
+
+
+def _beyond(ledger: Ledger, width: float) -> float | None:
+    """Share of rebalance fills whose name was beyond the band off its delivered target just before; None with fewer than ten of them."""
+    fills = ledger.rebalance_fills
+    if fills is None or ledger.weights is None or ledger.targets is None or not len(ledger.targets):
+        return None
+    targets = ledger.targets.reindex(columns=ledger.weights.columns).fillna(0.0).to_numpy()
+    column = ledger.weights.columns.get_indexer(pd.Index(fills["ticker"]))
+    before = ledger.weights.index.searchsorted(pd.DatetimeIndex(fills["fill_date"]), side="left") - 1
+    planned = ledger.targets.index.searchsorted(pd.DatetimeIndex(fills["decision"]), side="right") - 1
+    known = (column >= 0) & (before >= 0) & (planned >= 0)
+    if known.sum() < 10:
+        return None
+    off = np.abs(ledger.weights.to_numpy()[before[known], column[known]] - targets[planned[known], column[known]])
+    return float((off > 0.9 * width).mean())
 
 
 def _resized(ledger: Ledger) -> float | None:
@@ -157,7 +201,7 @@ def on_event_test(ledger: Ledger) -> Shown:
         if ticker in rows:
             at = sessions.searchsorted(day, side="right") - 1
             gap = at - rows[ticker]
-            agree.append(bool(((gap >= 1) & (gap <= 3)).any()))
+            agree.append(bool(((gap >= 1) & (gap <= AFTER)).any()))
         else:
             agree.append(False)
     if not agree:
@@ -166,11 +210,30 @@ def on_event_test(ledger: Ledger) -> Shown:
     if share >= ENOUGH:
         return Shown(Stance.SUPPORTS, share, len(agree), "entries within three sessions after an announcement")
     kept = calendar_kept(ledger)
+    whole = _days_after(fills, sessions, list(rows.values()))
+    if kept is None and whole is not None:
+        return whole
     return Shown(
         Stance.CONTRADICTS if kept else Stance.CANNOT_TELL,
         share,
         len(agree),
         f"the fills keep a {kept} calendar" if kept else "entries after an announcement",
+    )
+
+
+def _days_after(fills: pd.DataFrame, sessions: pd.Index, announced: list[np.ndarray]) -> Shown | None:
+    """The other reading: an announcement of any name has the whole portfolio traded. Days with fills lie on the first to third session
+    after one, more often than chance gives; None otherwise."""
+    days = np.unique(sessions.searchsorted(pd.DatetimeIndex(fills["fill_date"]), side="right") - 1)
+    after = np.zeros(len(sessions) + AFTER, dtype=bool)
+    for row in announced:
+        for later in range(1, AFTER + 1):
+            after[row[row >= 0] + later] = True
+    share, usual = float(after[days].mean()), float(after[days[0] : days[-1] + 1].mean())
+    if share < ENOUGH or usual ** (share * len(days)) > CHANCE:
+        return None
+    return Shown(
+        Stance.SUPPORTS, share, len(days), f"days with fills within three sessions after an announcement, {usual:.0%} of all days are"
     )
 
 

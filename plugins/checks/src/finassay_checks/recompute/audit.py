@@ -16,7 +16,7 @@ from finassay_checks.recompute import audit_statements, stated
 from finassay_checks.recompute.holdings import audited_holdings, delivered_cash, delivered_holdings
 from finassay_checks.recompute.matches import metric_matches
 from finassay_checks.recompute.panel import CASH, Floats
-from finassay_checks.recompute.prices_of_fills import fill_prices
+from finassay_checks.recompute.prices_of_fills import fill_prices, fill_values
 from finassay_checks.recompute.rebuilt import APART, delivered_curve, fill_log, price_panel, rebuilding
 from finassay_checks.recompute.round_trips import shares_after
 from finassay_checks.recompute.schedule import KEPT, schedule
@@ -93,9 +93,12 @@ def fills_inside_range(package: Package) -> Outcome:
         missing: Role = "trades" if package.fact(rebuilding).fills is None else "prices"
         return _wanting(package, letter, title, missing)
     status: Status = "pass" if found.share >= MOST_DAYS else "fail"
-    return Outcome(
-        letter, title, status, f"{found.share:.2%} of {len(found.inside)} fills", "99 %", _where(package, "trades"), found.named()
-    )
+    text, where = f"{found.share:.2%} of {len(found.inside)} fills", _where(package, "trades") or _where(package, "round_trips")
+    values = package.fact(fill_values)
+    if status == "pass" and values is not None and values.share < MOST_DAYS:
+        text = f"{text}; the delivered value is price times shares on {values.share:.2%} of {values.count}"
+        return Outcome(letter, title, "fail", text, "99 %", where, values.named)
+    return Outcome(letter, title, status, text, "99 %", where, found.named())
 
 
 def no_short_position(package: Package) -> Outcome:
@@ -259,24 +262,18 @@ def on_schedule(package: Package) -> Outcome:
     where = _where(package, "trades") or _where(package, "round_trips")
     wanted, said = audit_statements.wanted_schedule(package)
     if wanted in ("drift_band", "on_event"):
-        return audit_statements.by_rule(
-            package, wanted, Outcome(letter, title, "unverifiable", where=where, wants="schedule")
-        )
+        return audit_statements.by_rule(package, wanted, Outcome(letter, title, "unverifiable", where=where, wants="schedule"))
     found = package.fact(schedule)
     if found is None:
         return Outcome(letter, title, "n/a", "fewer than two rebalances", where=where)
     frequency = wanted if wanted in found.shares else found.kept
     if frequency is None:
         best = max(found.shares.values())
-        return Outcome(
-            letter, title, "fail", f"no calendar fits; best {best:.1%} of {found.fills} fills", "95 %", where
-        )
+        return Outcome(letter, title, "fail", f"no calendar fits; best {best:.1%} of {found.fills} fills", "95 %", where)
     share = found.shares[frequency]  # type: ignore[index]  # one of its keys
     off = tuple(str(day.date()) for day in found.off(frequency)[:8])  # type: ignore[arg-type]
     status: Status = "pass" if share >= KEPT else "fail"
-    return Outcome(
-        letter, title, status, f"{share:.1%} of {found.fills} fills are {frequency}", f"95 %{said}", where, off
-    )
+    return Outcome(letter, title, status, f"{share:.1%} of {found.fills} fills are {frequency}", f"95 %{said}", where, off)
 
 
 def fees_as_reported(package: Package) -> Outcome:

@@ -11,6 +11,9 @@ from finassay_checks.recompute.rebuilt import rebuilding
 
 NEAR = 0.01
 SLACK = 1e-6
+VALUE_WITHIN = 0.01
+USUAL = 0.5
+"""Share of rows from which on a delivered value is taken for price times shares, and not for something else."""
 
 
 @frozen(eq=False)
@@ -62,3 +65,43 @@ def fill_prices(package: Package) -> FillPrices | None:
     trades = package.fact(read_delivery).frame("trades")
     numbers = trades["row"] if trades is not None else pd.Series(dtype=float)
     return FillPrices(np.asarray(inside), np.isfinite(close), fills, numbers)
+
+
+@frozen
+class Values:
+    """Delivered values of fills beside price times shares: share of rows that agree, and the first that do not, in words."""
+
+    share: float
+    count: int
+    named: tuple[str, ...]
+
+
+def fill_values(package: Package) -> Values | None:
+    """None without a delivered value, price and number of shares, or where the column holds something else than price times shares.
+
+    A value may lie off by 1 %, by its fee, and by what rounding of whole shares, prices to a cent and values to a unit leaves.
+    """
+    choice = package.fact(read_delivery).choices.get("trades")
+    if choice is None or choice.chosen is None or not {"shares", "price", "value"} <= set(choice.chosen.columns):
+        return None
+    columns, trades = choice.chosen.columns, choice.chosen.frame
+    if len({columns[name] for name in ("shares", "price", "value")}) < 3:
+        return None
+    shares, price, value = (np.abs(trades[name].to_numpy(dtype=float)) for name in ("shares", "price", "value"))
+    fee = np.nan_to_num(np.abs(trades["fee"].to_numpy(dtype=float)))
+    known = np.isfinite(shares) & np.isfinite(price) & np.isfinite(value) & (shares > 0) & (price > 0)
+    if not known.any():
+        return None
+    shares, price, value, fee = shares[known], price[known], value[known], fee[known]
+    whole = 0.5 if np.all(shares == np.round(shares)) else 0.0
+    rounded = whole * price + 0.005 * shares + (0.5 if np.all(value == np.round(value)) else 0.005)
+    agrees = np.abs(value - shares * price) <= VALUE_WITHIN * shares * price + fee + rounded
+    if float(agrees.mean()) < USUAL:
+        return None
+    at = np.flatnonzero(~agrees)[:8]
+    rows = trades[known].iloc[at]
+    named = tuple(
+        f"row {int(row.row)}: {row.ticker} {str(row.fill_date)[:10]} {value[k]:,.2f} for {shares[k]:,.6g} at {price[k]:.6g}"
+        for k, row in zip(at, rows.itertuples(), strict=True)
+    )
+    return Values(float(agrees.mean()), len(agrees), named)
