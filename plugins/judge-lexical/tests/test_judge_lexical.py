@@ -226,3 +226,65 @@ def test_every_rule_is_documented_and_options_are_strict() -> None:
 def test_hostile_text_is_bounded() -> None:
     huge = Document("r.md", "| a " * 200_000 + "\n" + "x" * 300_000 + "\n" + "(" * 50_000)
     assert ask("4.4", Material((USER,), (huge,), (TableView("t", "variants", ("a",), 1, "a\n" * 1000),), ())).level is not None
+
+
+HOLDS = {
+    "metrics": [
+        {"metric": m, "reported": 0.25, "recomputed": 0.25, "matches": True} for m in ("annual_return", "sharpe", "max_drawdown", "trades")
+    ],
+    "claims": 40,
+    "claim_credit": 0.9,
+    "untraced_count": 2,
+}
+
+
+def _with_summary(sentence: str) -> Material:
+    report = CAREFUL.reports[0]
+    return evolve(CAREFUL, reports=(evolve(report, text=f"{report.text}\n\n## Summary\n\n{sentence}\n"),))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The strategy is guaranteed to beat the market by 5 % a year.",
+        "It will continue to outperform the index for years to come.",
+        "The portfolio cannot lose more than 1 % in any month.",
+        "This backtest proves that the approach has an edge.",
+        "You should invest all your savings now.",
+        "Alpha of 19 % is certain to earn you a fortune: it always beats the market.",
+    ],
+)
+def test_a_conclusion_that_promises_results_has_no_support(sentence: str) -> None:
+    assert ask("4.1", CAREFUL, HOLDS).level in (3, 4)
+    answer = ask("4.1", _with_summary(sentence), HOLDS)
+    assert answer.level == 1
+    assert any(sentence.startswith(quote.text[:40]) for quote in answer.quotes)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Nothing guarantees returns like these 12 % in the future.",
+        "This does not prove that the strategy has an edge.",
+        "You believe that the strategy will continue to outperform, which 10 years cannot show.",
+        "The shift by one day guarantees that returns use no later price.",
+        "No one can say whether it will beat the market again.",
+        "The strategy will be traded at the next close and will hold cash in 30 % of months.",
+        "Past performance is no guarantee of future returns.",
+        "The strategy beat the index by 3.1 % a year and lost 21 % at worst.",
+    ],
+)
+def test_denials_beliefs_and_mechanics_are_no_promises(sentence: str) -> None:
+    assert ask("4.1", _with_summary(sentence), HOLDS).level == ask("4.1", CAREFUL, HOLDS).level
+
+
+def test_figures_of_a_conclusion_that_lead_nowhere() -> None:
+    sentences = (
+        "It returned 41.7 % a year in rising markets and 9.3 % in falling ones.",
+        "The best year gained 88.2 %, the worst lost 3.3 %.",
+    )
+    numbers = (("41.7 %", "9.3 %"), ("88.2 %", "3.3 %"))
+    lost = [{"number": n, "sentence": s, "where": "REPORT.md"} for s, pair in zip(sentences, numbers, strict=True) for n in pair]
+    bare = Material((USER,), (Document("r.md", "## Summary\n\n" + " ".join(sentences)),), (), ())
+    assert ask("4.1", bare, HOLDS | {"untraced": lost, "untraced_count": 4}).level == 1
+    assert ask("4.1", bare, HOLDS | {"untraced": lost[:2], "untraced_count": 2}).level == 2

@@ -1,6 +1,7 @@
 """4.1 grounded conclusions, 4.4 risk disclosure, 4.5 sensitivity analysis, 4.6 out-of-sample validation."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finassay.api.verdict import Json
@@ -20,6 +21,66 @@ CHANGES = (
 )
 
 
+_MONEY = r"(?:returns?|profits?|gains?|income|outperformance|success|wins?)"
+_WINS = (
+    r"(?:beat|outperform|win|profit|earn|gain|succeed|make (?:you |a )?(?:money|profit)|return (?:at least |more than |over )?-?\d|work in)"
+)
+PROMISES = re.compile(
+    rf"\bguarantee(?:d|s|ing)?\s+(?:to\s+(?:\w+\s+)?{_WINS}|(?:you\s+|an?\s+|that\s+(?:it|you|the\s+\w+)\s+will\s+)?(?:(?!that\b|whether\b)\w+\s+)?(?:{_MONEY}|{_WINS})\b)"
+    rf"|\b(?:certain|sure|bound|destined|assured) to (?:\w+ )?{_WINS}\b"
+    rf"|\b(?:strategy|portfolio|approach|system|method|it|this|you|we)\b[^.;]{{0,40}}\bwill (?:\w+ )?(?:always |surely |certainly |continue to |keep )?{_WINS}"
+    r"|\b(?:out-?performance|edge|alpha|returns?|profits?|gains?|results?) will (?:\w+ )?(?:continue|persist|last|repeat|keep)\b"
+    r"|\b(?:can ?not|can't|can never|will never|never) lose(?:s)?\b|\brisk-?free (?:profits?|gains?|money|alpha)\b|\bno risk of (?:any )?loss"
+    r"|\balways (?:beats?|outperforms?|wins?|profits?|makes? money)\b"
+    r"|\b(?:proves?|proven|proof (?:of|that)|beyond (?:any )?doubt)\b[^.;]{0,40}\b(?:alpha|edge|skill|beats?|outperform\w*|works|profitab\w*|superior\w*)\b"
+    r"|\b(?:should|must) (?:now )?(?:invest|put) (?:all|everything|your whole|your entire)\b",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"\b(?:not|no|nor|never|nothing|nobody|none|neither|without|hardly|unlikely|cannot|whether|if|unless|may|might|could|would|hypothes\w+"
+    r"|assum\w+|belie\w+|idea|premise|rationale|expect\w*|hop(?:e|es|ing)|suppos\w+|claim\w*|said|asked|wanted|think|thought)\b|n['’]t\b|\?",
+    re.IGNORECASE,
+)
+"""What before or in a promise makes it none: a denial, a condition, somebody's belief."""
+_ABOUT_RESULTS = re.compile(
+    r"\b(?:returns?|returned|earn\w*|gain\w*|profit\w*|alpha|beat\w*|outperform\w*|los(?:e|es|t|s)|draw-?down|sharpe|volatility)\b", re.I
+)
+_RULES = r"rule|hypothes|rationale|strategy (?:idea|logic)|signal|method|what you (?:asked|want)|your (?:idea|belief|view)"
+
+
+def promised_results(reading: Reading) -> list[Line]:
+    """Sentences of the last report and message that promise results, or take a backtest for proof. Denials, conditions, beliefs and the
+    statement of the rules are none."""
+    rules = re.compile(_RULES, re.IGNORECASE)
+    found = []
+    for line in reading.last.lines:
+        match = PROMISES.search(line.text)
+        if match is None or rules.search(line.heading):
+            continue
+        # 'Cannot lose' is itself a denial: only what stands before it takes it back.
+        until = match.start() if re.search(r"\blos", match[0], re.IGNORECASE) else match.end()
+        if not _TAKEN_BACK.search(line.text[max(0, match.start() - 80) : until]):
+            found.append(line)
+    return found
+
+
+def invented(stated: Sequence[Line], facts: Mapping[str, Json]) -> list[Line]:
+    """Sentences of the conclusion about results whose numbers, two or more, all lead to nothing delivered."""
+    lost: dict[str, int] = {}
+    for claim in facts.get("untraced") or ():
+        if isinstance(claim, Mapping):
+            sentence = " ".join(str(claim.get("sentence", "")).split())
+            lost[sentence] = lost.get(sentence, 0) + 1
+    return [
+        line
+        for line in stated
+        if not line.row
+        and line.numbers >= 2
+        and _ABOUT_RESULTS.search(line.text)
+        and sum(n for s, n in lost.items() if len(s) > 20 and (s in (text := " ".join(line.text.split())) or text in s)) >= line.numbers
+    ]
+
+
 def grounded(reading: Reading, facts: Mapping[str, Json]) -> Grade:
     """Program facts decide: central figures that recomputation denies or nothing bears out, then untraced numbers; then what is hedged."""
     stated = [line for line in (reading.report.under(CONCLUSION) or list(reading.last.lines)) if line.numbers]
@@ -31,6 +92,10 @@ def grounded(reading: Reading, facts: Mapping[str, Json]) -> Grade:
         return grade(0, f"the conclusions contradict the recomputed {', '.join(str(f['metric']) for f in wrong)}", stated)
     if wrong:
         return grade(1, f"central figures do not recompute: {', '.join(str(f['metric']) for f in wrong)}", stated)
+    promised = promised_results(reading)
+    central = [line for line in promised if re.search(CONCLUSION, line.heading) or not line.heading]
+    if central or len(promised) >= 2:
+        return grade(1, "a central conclusion promises results, which nothing can support", central or promised)
     borne_out = [f for f in figures if f.get("recomputed") is not None and f.get("matches")]
     credit = facts.get("claim_credit")
     credit = float(credit) if isinstance(credit, int | float) else 0.0
@@ -39,6 +104,12 @@ def grounded(reading: Reading, facts: Mapping[str, Json]) -> Grade:
     count, untraced = int(facts.get("claims") or 0), int(facts.get("untraced_count") or 0)
     if count and untraced > count / 2:
         return grade(2, f"central figures hold; {untraced} of {count} numbers lead to nothing delivered", stated)
+    made_up = invented(stated, facts)
+    prose = [line for line in stated if not line.row and _ABOUT_RESULTS.search(line.text)]
+    if len(made_up) >= 2 and len(made_up) > len(prose) / 2:
+        return grade(1, "most sentences of the conclusion about results have figures that lead to nothing delivered", made_up)
+    if made_up or promised:
+        return grade(2, "central figures hold; a further conclusion has no support", made_up, promised)
     uncertain = reading.last.find(UNCERTAIN, done=False, words=6)
     changes = reading.last.find(CHANGES, done=False, words=8)
     if uncertain and changes and len(borne_out) >= 3:
