@@ -31,7 +31,7 @@ AGREE, APART = 0.95, 0.2
 MIN_DATES, MIN_VALUES = 10, 40
 NEAR = 6e-5
 """Half of the fourth decimal, with a margin."""
-SHOWN = 8
+SHOWN, CURVES = 8, 3
 CLOSE = "the close"
 
 
@@ -141,6 +141,7 @@ def _of_states(package: Package, panel: Panel | None) -> list[Ahead]:
     found: dict[str, Ahead] = {}
     honest: set[str] = set()
     curves = [(label, curve[~curve.index.duplicated(keep="last") & (curve > 0)].sort_index()) for label, curve in curves]
+    curves = _distinct(curves)[:CURVES]
     for label, curve in curves:
         days, closes = pd.DatetimeIndex(curve.index), [np.asarray(curve.to_numpy(dtype=float)[:, None], dtype=np.float64)]
         series = [_of_state(n, r, days) for n, r in own.items()]
@@ -155,6 +156,23 @@ def _of_states(package: Package, panel: Panel | None) -> list[Ahead]:
     return [ahead for name, ahead in found.items() if name not in honest]
 
 
+def _distinct(curves: "list[tuple[str, pd.Series[float]]]") -> "list[tuple[str, pd.Series[float]]]":
+    """Curves of which none is another one in other units: the benchmark and the index beside the timing state are often the same."""
+    kept: list[tuple[str, pd.Series[float]]] = []
+    for label, curve in curves:
+        if len(curve) >= MIN_VALUES and not any(_same(curve, other) for _, other in kept):
+            kept.append((label, curve))
+    return kept
+
+
+def _same(one: "pd.Series[float]", other: "pd.Series[float]") -> bool:
+    days = one.index.intersection(other.index)
+    if len(days) < 0.9 * len(one):
+        return False
+    ratio = one.loc[days].to_numpy(dtype=float) / other.loc[days].to_numpy(dtype=float)
+    return bool(np.ptp(ratio) <= 1e-6 * np.abs(ratio).max())
+
+
 def _of_state(name: str, rows: pd.DataFrame, days: pd.DatetimeIndex) -> _Series:
     every = pd.DatetimeIndex(rows["date"])
     at = days.get_indexer(every)
@@ -166,16 +184,17 @@ def _of_state(name: str, rows: pd.DataFrame, days: pd.DatetimeIndex) -> _Series:
 def _curves(package: Package, panel: Panel | None) -> "list[tuple[str, pd.Series[float]]]":
     curves: list[tuple[str, pd.Series[float]]] = []
     for table in package.fact(read_delivery).role_tables:
-        if table.role == "benchmark" and table.table.current and len(curves) < 4:
+        if table.role == "benchmark" and table.table.current and len(curves) < 2:
             level = table.frame.set_index("date")["equity"].dropna()
             if MIN_VALUES <= len(level) <= SESSIONS:
                 curves.append((table.columns.get("equity", "benchmark"), level.sort_index()))
     if panel is not None and len(panel.dates) <= SESSIONS:
-        indices = [t for t in panel.tickers if str(t).upper() in INDEX_NAMES][:3]
+        indices = [t for t in panel.tickers if str(t).upper() in INDEX_NAMES][:1]
         curves += [(str(t), pd.Series(panel.close[:, panel.tickers.get_loc(t)], index=panel.dates).dropna()) for t in indices]
     return curves
 
 
+_LEVEL = re.compile(r"close|index|price|level|spot", re.I)
 _LAGGED = re.compile(r"lag|prev|prior|shift|yesterday|before", re.I)
 INDEX_NAMES = frozenset({"SPY", "^GSPC", "SPX", "VTI", "IVV", "VOO", "QQQ", "IWM", "INDEX", "SP500", "S&P500", "^IXIC", "ACWI"})
 
