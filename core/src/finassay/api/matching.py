@@ -238,6 +238,10 @@ _NO_VIEW = re.compile(
 _BARE_VALUE = re.compile(rf"^\W*(?:[a-z']+\W+){{0,6}}?{NUMBER}(?:\W+[a-z']+){{0,4}}\W*$")
 
 
+_REMEMBERED = 8_000
+"""Shorter exchanges are remembered: the gate, the record and the grading ask the same of them."""
+
+
 def stated(items: Iterable[Item], user_text: str, agent_text: str = "") -> frozenset[str]:
     """Items that a user says in words: the option or value, a bare value in answer to a question that asks for it, a yes to the one
     proposal that names it, or approval naming the piece.
@@ -245,6 +249,12 @@ def stated(items: Iterable[Item], user_text: str, agent_text: str = "") -> froze
     What is left to the agent ('no preference'), asked, denied or merely hinted at is not stated.
     """
     known = tuple(items)
+    brief = len(user_text) + len(agent_text) <= _REMEMBERED
+    return (_stated if brief else _stated.__wrapped__)(known, user_text, agent_text)
+
+
+@lru_cache(maxsize=2048)
+def _stated(known: tuple[Item, ...], user_text: str, agent_text: str) -> frozenset[str]:
     offers = {i for i, polarity in proposed(known, agent_text).items() if polarity is Polarity.ACCEPTS} if agent_text else set()
     values = [item for item in known if item.number is not None and asks_about(item.topics, agent_text)] if agent_text else []
     told: set[str] = set()

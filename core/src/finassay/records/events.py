@@ -76,8 +76,12 @@ class EventLog:
             os.fdatasync(self._descriptor)
 
     def _open(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, self._mode)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        try:
+            self._descriptor = os.open(self.path, flags, self._mode)
+        except FileNotFoundError:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self.path, flags, self._mode)
         size = os.fstat(self._descriptor).st_size
         if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
             os.ftruncate(self._descriptor, self._end_of_last_line(size))
