@@ -198,6 +198,29 @@ def costs_in_prices(made: Rebuilding, rates: list[float]) -> float | None:
     return None
 
 
+def repeated(package: Package) -> Compared | None:
+    """Rows of the trade log that stand twice, every delivered cell the same; None if there are none, or where two such fills may have been
+    made: of whole shares, unless each other row has a number of its own."""
+    choice = package.fact(read_delivery).choices.get("trades")
+    if choice is None or choice.chosen is None:
+        return None
+    frame, columns, trades = choice.chosen.table.frame, choice.chosen.columns, choice.chosen.frame
+    again = frame.astype(str).duplicated().to_numpy()
+    again = again & np.isin(np.arange(1, len(frame) + 1), trades["row"].to_numpy())
+    if not again.any():
+        return None
+    own = columns.get("id")
+    numbered = own is not None and bool(frame.loc[~frame.astype(str).duplicated(), own].is_unique)
+    if not numbered:
+        sizes = trades.set_index("row")["shares"].reindex(np.flatnonzero(again) + 1).to_numpy(dtype=float)
+        if not (np.abs(sizes - np.round(sizes)) > 1e-6).mean() > 0.5:
+            return None
+    rows = tuple(f"row {k + 1}" for k in np.flatnonzero(again)[:8])
+    return Compared(
+        "fail", f"{int(again.sum())} of {len(frame)} rows of the log stand twice", "each fill once", choice.chosen.table.where, rows
+    )
+
+
 def period(package: Package) -> Compared:
     """The reported period against the equity's dates (else the fills'), and prices over all of it."""
     delivered, made = package.fact(read_delivery), package.fact(rebuilding)

@@ -44,8 +44,8 @@ def unchanged_targets(targets: pd.DataFrame | None) -> tuple[tuple[pd.Timestamp,
         return ()
     plan = targets.sort_index().fillna(0.0)
     values = plan.to_numpy(dtype=float)
-    same = (np.abs(np.diff(values, axis=0)) <= 1e-9).all(axis=1)
-    return tuple((day, day) for day in pd.DatetimeIndex(plan.index)[1:][same])
+    same = np.flatnonzero((np.abs(np.diff(values, axis=0)) <= 1e-9).all(axis=1))
+    return tuple((day, day) for day in pd.DatetimeIndex(plan.index)[same + 1])
 
 
 def _days(periods: NDArray[np.int64], frequency: Frequency) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
