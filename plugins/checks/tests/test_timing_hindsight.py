@@ -170,6 +170,17 @@ def test_a_ratio_of_two_columns(tmp_path: Path, sight: str, level: int) -> None:
     assert level_of(tmp_path, of_filings(table, scores)).level == level
 
 
+@pytest.mark.parametrize(("sight", "level"), [("known", 2), ("restated", 1)])
+def test_restated_values_in_columns_of_their_own(tmp_path: Path, sight: str, level: int) -> None:
+    table = filings()
+    keys = ["ticker", "fiscal_period_end"]
+    first = table.drop_duplicates(keys)
+    again = table[table.duplicated(keys)].rename(columns={"announced": "restated_on", "eps": "eps_restated"})
+    wide = first.merge(again, on=keys, how="left")
+    found = level_of(tmp_path, of_filings(wide, scored(table, sight)))
+    assert found.level == level, told(found)
+
+
 def test_scores_of_another_kind_leave_restatements_untold(tmp_path: Path) -> None:
     table = filings()
     scores = scored(table, "known")

@@ -10,7 +10,7 @@ from finassay_checks.facts.survivorship import survivorship
 from finassay_checks.recompute.entered import EarlyEntry, Outsider, chosen, early_entries, membership
 from finassay_checks.recompute.lags import information, lags
 from finassay_checks.recompute.reaching import reaching
-from finassay_checks.recompute.vintages import restated_cells, vintages
+from finassay_checks.recompute.vintages import figures, restated_cells, vintages
 
 SHOWN = 8
 
@@ -42,7 +42,7 @@ def limits_of_hindsight(package: Package) -> list[tuple[str, str]]:
     """(text, where) of what could not be told, and of what limits a backtest without being a fault."""
     notes = []
     delivered = package.fact(read_delivery)
-    found, fundamentals = package.fact(vintages), delivered.frame("fundamentals")
+    found, fundamentals = package.fact(vintages), package.fact(figures)
     notes += [(one.status, _where(package, "signals")) for one in found if not one.late]
     signals = delivered.frame("signals")
     scores = set(signals["name"].fillna("").astype(str)) if signals is not None else set()

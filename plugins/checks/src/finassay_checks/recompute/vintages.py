@@ -5,10 +5,11 @@ kinds of hindsight: figures that count from the end of their period, and restate
 Versions of one (ticker, period, name) differ in value and in their dates of announcement or restatement.
 """
 
+import re
 from bisect import insort
 from collections.abc import Iterator
 from itertools import permutations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -17,9 +18,11 @@ from numpy.typing import NDArray
 
 from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
+from finassay_checks.recompute.entered import chosen
 from finassay_checks.recompute.information import alike_dates
 from finassay_checks.recompute.panel import Floats, Panel, carried
 from finassay_checks.recompute.rebuilt import price_panel
+from finassay_checks.roles.cells import to_dates
 
 Sight = Literal["known", "before", "restated", "period"]
 SIGHTS: tuple[Sight, ...] = ("known", "before", "restated", "period")
@@ -32,6 +35,7 @@ REACH = {RATIO: 1, SURPRISE: 1, LATEST: 1, SUM: 4, CHANGE: 5}
 DEPTH = 5
 ROWS, DATES, NAMES, COLUMNS = 400_000, 60, 40, 12
 """Rows of fundamentals that are read, and dates, tickers and columns that are sampled."""
+_RESTATED = re.compile(r"re-?stat\w*|revis\w*", re.I)
 AGREE = 0.95
 """A sight reproduces a score that agrees on this share of dates."""
 MIN_DATES = 3
@@ -79,10 +83,33 @@ def restated_cells(fundamentals: pd.DataFrame) -> int:
     return int(((counts["announced"] > 1) & (counts["value"] > 1)).sum())
 
 
+def figures(package: Package) -> pd.DataFrame | None:
+    """The canonical fundamentals, where restated values stand in columns of their own (`eps`, `eps_restated`, `restated_on`) as versions
+    of the same name that are announced when they were restated."""
+    table = chosen(package.fact(read_delivery), "fundamentals")
+    if table is None or table.frame.empty:
+        return None
+    source, frame = table.table.frame, table.frame
+    names = frame["name"].astype(str)
+    later = names.str.contains(_RESTATED)
+    days = next((dates for c in source.columns if _RESTATED.search(str(c)) and (dates := _dates(source[c], package)).notna().any()), None)
+    if days is None or not later.any() or not (frame["row"].between(1, len(source))).all():
+        return frame
+    base = names.str.replace(_RESTATED, "", regex=True).str.strip(" _-.")
+    base = base.where(base.isin(set(names[~later])), names[~later].iloc[0] if (~later).any() else base)
+    restated = pd.Series(days.to_numpy()[frame["row"].to_numpy() - 1], index=frame.index)
+    return frame.assign(name=names.where(~later, base), announced=frame["announced"].where(~later, restated))
+
+
+def _dates(column: "pd.Series[Any]", package: Package) -> "pd.Series[Any]":
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return pd.Series(pd.NaT, index=column.index)
+    return to_dates(column, package.task.conditions.timezone)
+
+
 def vintages(package: Package) -> tuple[Vintages, ...]:
     """One entry a named score that follows one column of the fundamentals; nothing without both tables and announcement dates."""
-    delivered = package.fact(read_delivery)
-    signals, fundamentals = delivered.frame("signals"), delivered.frame("fundamentals")
+    signals, fundamentals = package.fact(read_delivery).frame("signals"), package.fact(figures)
     if signals is None or fundamentals is None or signals.empty or len(fundamentals) > ROWS:
         return ()
     dated = fundamentals[fundamentals["announced"].notna() & fundamentals["period_end"].notna() & fundamentals["ticker"].notna()]
