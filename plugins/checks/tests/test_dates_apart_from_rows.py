@@ -19,7 +19,7 @@ TICKERS = ("AAPL", "MSFT")
 Content = dict[str, bytes | str | pd.DataFrame]
 
 
-def prices(stamps: list[str] | None = None, **extra: object) -> pd.DataFrame:
+def prices(stamps: list[str] | None = None, **extra: str) -> pd.DataFrame:
     """Closes of two names on `stamps`, or on the days of the month up to the cutoff."""
     dates = stamps or [str(d.date()) for d in DAYS]
     rows = [(d, t, 100.0 + i + 0.25 * n) for i, d in enumerate(dates) for n, t in enumerate(TICKERS)]
@@ -32,7 +32,7 @@ def late(tmp_path: Path, files: Content) -> int:
     assert found.dated > 0
     scored = verdict(PointInTimeStrictness, package)
     assert scored.level == 4 if not found.late else scored.level is not None and scored.level < 4
-    return found.late
+    return int(found.late)
 
 
 REPORT = """# Backtest report
@@ -81,7 +81,7 @@ def test_a_line_below_the_table_is_no_row(tmp_path: Path, tail: str) -> None:
     "column", ["retrieved_at", "downloaded", "fetched_on", "last_updated", "created_at", "as_of", "next_earnings_date"]
 )
 def test_a_stamp_beside_the_date_is_no_data_date(tmp_path: Path, column: str) -> None:
-    assert late(tmp_path, {"prices.csv": prices(**{column: "2026-11-30"})}) == 0
+    assert late(tmp_path, {"prices.csv": prices(None, **{column: "2026-11-30"})}) == 0
 
 
 def test_a_stamp_in_front_of_the_date_is_no_data_date(tmp_path: Path) -> None:
