@@ -221,14 +221,27 @@ def on_event_test(ledger: Ledger) -> Shown:
     )
 
 
-def _days_after(fills: pd.DataFrame, sessions: pd.Index, announced: list[np.ndarray]) -> Shown | None:
-    """The other reading: an announcement of any name has the whole portfolio traded. Days with fills lie on the first to third session
-    after one, more often than chance gives; None otherwise."""
-    days = np.unique(sessions.searchsorted(pd.DatetimeIndex(fills["fill_date"]), side="right") - 1)
+def after_announcements(ledger: Ledger, sessions: pd.Index) -> np.ndarray:
+    """Sessions one to three after a delivered announcement of any name."""
+    announced = _announcements(ledger)
+    if announced is None:
+        return np.zeros(len(sessions), dtype=bool)
+    return _after(sessions, [np.unique(np.searchsorted(sessions.to_numpy(), announced.to_numpy(), side="right") - 1)])
+
+
+def _after(sessions: pd.Index, announced: list[np.ndarray]) -> np.ndarray:
     after = np.zeros(len(sessions) + AFTER, dtype=bool)
     for row in announced:
         for later in range(1, AFTER + 1):
             after[row[row >= 0] + later] = True
+    return after[: len(sessions)]
+
+
+def _days_after(fills: pd.DataFrame, sessions: pd.Index, announced: list[np.ndarray]) -> Shown | None:
+    """The other reading: an announcement of any name has the whole portfolio traded. Days with fills lie on the first to third session
+    after one, more often than chance gives; None otherwise."""
+    days = np.unique(sessions.searchsorted(pd.DatetimeIndex(fills["fill_date"]), side="right") - 1)
+    after = _after(sessions, announced)
     share, usual = float(after[days].mean()), float(after[days[0] : days[-1] + 1].mean())
     if share < ENOUGH or usual ** (share * len(days)) > CHANCE:
         return None

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from finassay.api.strategy import Stance
-from finassay_checks.fidelity.execution import risk_fills
+from finassay_checks.fidelity.execution import after_announcements, risk_fills
 from finassay_checks.fidelity.ledger import Ledger, stated_windows
 from finassay_checks.fidelity.shown import ENOUGH, HALF, Shown, cannot_tell, longest_run
 
@@ -270,18 +270,20 @@ def vol_target_moved(ledger: Ledger) -> bool | None:
     return None if found is None else bool((found[0].sum(axis=1) < 0.99).any())
 
 
-def always_invested_test(ledger: Ledger, *, controlled: bool = False) -> Shown:
+def always_invested_test(ledger: Ledger, *, controlled: bool = False, by_event: bool = False) -> Shown:
     """The session item `timing.option:none`: exposure of at least 95 % of equity from the first fill on.
 
     With a risk control of the user's (`controlled`) exposure may be lower by that rule: then only sessions wholly out count against the
-    item, and spells that a risk rule began, up to the next purchase, do not count at all.
+    item, and spells that a risk rule began, up to the next purchase, do not count at all. Where trading follows announcements (`by_event`)
+    nor do spells that one of them began: what is held may leave the list with no successor.
     """
     exposure = ledger.exposure
     if exposure is None or exposure.max() <= OUT:
         return cannot_tell("no holdings can be rebuilt")
     since = exposure.iloc[int(np.argmax(exposure.to_numpy() > OUT)) :]
     if controlled:
-        since = since[~_under_control(ledger, pd.DatetimeIndex(since.index))]
+        days = pd.DatetimeIndex(since.index)
+        since = since[~(_under_control(ledger, days) | (_emptied_by_event(ledger, since) if by_event else False))]
     share = float((since >= (FULL if not controlled else OUT)).mean()) if len(since) else 1.0
     if share >= ENOUGH:
         return Shown(Stance.SUPPORTS, share, len(since), "sessions invested" + ("" if controlled else " to at least 95 %"))
@@ -292,6 +294,18 @@ def always_invested_test(ledger: Ledger, *, controlled: bool = False) -> Shown:
         len(since),
         "sessions invested" + (", those that a risk rule began left aside" if controlled else " to at least 95 %"),
     )
+
+
+def _emptied_by_event(ledger: Ledger, exposure: pd.Series) -> np.ndarray:
+    """Sessions of the spells without holdings whose first day is one to three sessions after an announcement, and sees no timing exit."""
+    out = exposure.to_numpy() <= OUT
+    started = out & ~np.r_[False, out[:-1]]
+    spell = np.cumsum(started)
+    by_event = after_announcements(ledger, exposure.index)
+    if ledger.fills is not None:
+        timed = ledger.fills["control"] & ~risk_fills(ledger.fills) & (ledger.fills["shares"] < 0)
+        by_event &= ~exposure.index.isin(ledger.fills.loc[timed, "fill_date"])
+    return np.asarray(out & np.isin(spell, spell[started & by_event]))
 
 
 def _under_control(ledger: Ledger, sessions: pd.DatetimeIndex) -> np.ndarray:

@@ -93,9 +93,14 @@ TESTS: Mapping[str, Callable[[Observations, Arguments], Shown]] = {
     "fee-rate": lambda f, a: fee_test(f.ledger, float(a["bps"]) / 1e4),
     "long-only": _long_only,
     "no-cost": lambda f, a: no_cost_test(f.ledger),
-    "always-invested": lambda f, a: always_invested_test(f.ledger, controlled=any(o.test in CONTROLS for o in f.observables.values())),
+    "always-invested": lambda f, a: _always_invested(f),
     "no-control": lambda f, a: no_control_test(f.ledger),
 }
+
+
+def _always_invested(own: Observations) -> Shown:
+    tests = {o.test for o in own.observables.values()}
+    return always_invested_test(own.ledger, controlled=bool(tests & set(CONTROLS)), by_event="on-event" in tests)
 
 
 def observations(package: Package) -> Observations:

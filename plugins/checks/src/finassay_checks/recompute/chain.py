@@ -260,13 +260,16 @@ def targets(package: Package) -> Part:
 
 def _planned(package: Package) -> float | None:
     """Share of purchases, decided on a date of the delivered targets, whose name has a target then; None with fewer than ten of them."""
-    trades, weights, found = package.fact(read_delivery).frame("trades"), package.fact(read_delivery).frame("weights"), package.fact(lags)
-    if trades is None or weights is None or found is None or not (weights["kind"] == "target").any():
+    delivered, found, made = package.fact(read_delivery), package.fact(lags), package.fact(rebuilding)
+    trades, weights = fill_log(delivered), delivered.frame("weights")
+    if trades is None or weights is None or made.rebuilt is None or not (weights["kind"] == "target").any():
         return None
+    filled = pd.DatetimeIndex(trades["fill_date"])
+    decision = found.decision if found is not None else _session_before(made.rebuilt.equity.index, filled)
     rows = weights[(weights["kind"] == "target") & weights["weight"].gt(0)].dropna(subset=["date", "ticker"])
     wanted = pd.MultiIndex.from_frame(rows[["date", "ticker"]])
     best: float | None = None
-    for dates in (pd.DatetimeIndex(found.decision), pd.DatetimeIndex(trades["fill_date"])):
+    for dates in (pd.DatetimeIndex(decision), filled):
         bought = (trades["shares"] > 0).to_numpy() & np.asarray(dates.isin(rows["date"].unique()))
         if bought.sum() >= 10:
             keys = pd.MultiIndex.from_arrays([dates[bought], trades["ticker"][bought]])
@@ -313,6 +316,9 @@ def _reached(package: Package) -> tuple[float | None, tuple[str, ...]]:
         return None, ()
     ended = held.to_numpy()[rows_, columns]
     near = np.abs(ended - target) <= TARGET_WITHIN
+    # Without a target of its own, a purchase may end below its plan where the cash for the rest was lacking.
+    idle = 1.0 - held.to_numpy().sum(axis=1)[rows_]
+    near |= trades["target_weight"].isna().to_numpy() & (trades["shares"] > 0).to_numpy() & (ended < target) & (idle <= TARGET_WITHIN)
     lost = trades[known & ~near].head(8)
     return float(near[known].mean()), tuple(f"row {r.row}: {r.ticker} on {str(r.fill_date)[:10]}" for r in lost.itertuples())
 
