@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from attrs import frozen
@@ -105,6 +106,7 @@ def defines_only(source: str) -> bool:
     return tree is not None and bool(tree.body) and all(_defines(node, _own_names(tree)) for node in tree.body)
 
 
+@lru_cache(maxsize=64)
 def _parsed(source: str) -> ast.Module | None:
     if len(source) > MAX_SOURCE:
         return None
