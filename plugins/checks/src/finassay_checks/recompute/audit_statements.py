@@ -205,12 +205,16 @@ def repeated(package: Package) -> Compared | None:
     if choice is None or choice.chosen is None:
         return None
     frame, columns, trades = choice.chosen.table.frame, choice.chosen.columns, choice.chosen.frame
-    again = frame.astype(str).duplicated().to_numpy()
+    try:
+        again = frame.duplicated().to_numpy()
+    except TypeError:  # cells that are lists or objects
+        again = frame.astype(str).duplicated().to_numpy()
+    first = ~again
     again = again & np.isin(np.arange(1, len(frame) + 1), trades["row"].to_numpy())
     if not again.any():
         return None
     own = columns.get("id")
-    numbered = own is not None and bool(frame.loc[~frame.astype(str).duplicated(), own].is_unique)
+    numbered = own is not None and bool(frame.loc[first, own].is_unique)
     if not numbered:
         sizes = trades.set_index("row")["shares"].reindex(np.flatnonzero(again) + 1).to_numpy(dtype=float)
         if not (np.abs(sizes - np.round(sizes)) > 1e-6).mean() > 0.5:

@@ -112,9 +112,9 @@ def is_period(name: str) -> bool:
 
 def is_date_name(name: str) -> bool:
     named = parts(name)
-    return any(part in DATE for part in named) or (
-        bool(named) and named[-1] in ("on", "at", "end", "from", "to", "start", "announced", "filed")
-    )
+    if any(part in DATE and (len(part) > 1 or len(named) == 1) for part in named):  # `t` is a stamp, `T001` a ticker
+        return True
+    return bool(named) and named[-1] in ("on", "at", "end", "from", "to", "start", "announced", "filed")
 
 
 def is_ticker_name(name: str) -> bool:
