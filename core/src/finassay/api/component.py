@@ -10,6 +10,8 @@ a choice before anything is spent:
     a pydantic model, frozen and with `extra="forbid"`; every field has a description. `NoOptions` where there is nothing to set.
 `description`
     one line for `finassay plugins`.
+
+A factory whose component talks to chat models also carries `takes_models = True` and is called with the options and a `Models`.
 """
 
 from typing import Any, ClassVar, Protocol, runtime_checkable

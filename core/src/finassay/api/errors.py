@@ -92,10 +92,29 @@ class AgentError(FinassayError):
 
 
 class ProviderError(FinassayError):
-    """A model's provider failed (overload, network, quota): not the agent's fault, the session is run again."""
+    """A model's provider failed in a way that may pass (overload, network, rate limit): not the agent's fault, what waited is done later.
+
+    `retry_after` is the number of seconds that the provider asks to wait, where it does. The message never holds a key or a prompt.
+    """
 
     blame = Blame.HARNESS
     retry = True
+
+    def __init__(self, message: str, *, hint: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class ProviderRefusedError(ProviderError):
+    """A provider failed in a way that waiting does not mend: a wrong key, an unknown model, no credit, a request that it does not take."""
+
+    retry = False
+
+
+class BudgetError(FinassayError):
+    """The money that a session or a run may cost is spent. What is finished stands; with a larger budget the same command goes on."""
+
+    exit_code = 10
 
 
 class SandboxError(FinassayError):

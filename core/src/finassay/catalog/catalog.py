@@ -9,7 +9,8 @@ from typing import Any
 from attrs import frozen
 
 from finassay.api.component import Origin
-from finassay.api.errors import CatalogError, UsageError
+from finassay.api.errors import CatalogError, FinassayError, UsageError
+from finassay.api.model import Models
 from finassay.api.version import SUPPORTED
 from finassay.catalog.kinds import KINDS, Kind, kind_named
 
@@ -125,14 +126,20 @@ class Catalog:
             known = ", ".join(factory.Options.model_fields) or "none"
             raise UsageError(f"{offer.kind} {offer.id!r}: option {where!r}: {first['msg']}", hint=f"Its options: {known}.") from error
 
-    def create(self, kind: str, name: str, options: Mapping[str, Any] | None = None) -> tuple[Any, Origin]:
-        """A ready component and where it came from. Raises `CatalogError` or `UsageError`."""
+    def create(self, kind: str, name: str, options: Mapping[str, Any] | None = None, models: Models | None = None) -> tuple[Any, Origin]:
+        """A ready component and where it came from. A factory with `takes_models` is handed `models`.
+
+        Raises `CatalogError` or `UsageError`.
+        """
         offer = self.find(kind, name)
         factory = self.factory(offer)
         settings = self.options(offer, factory, options or {})
+        takes_models = bool(getattr(factory, "takes_models", False))
+        if takes_models and models is None:
+            raise CatalogError(f"{kind} {name!r} talks to models, and there are none here", hint="It works in a run: finassay run")
         try:
-            component = factory(settings)
-        except KeyboardInterrupt:
+            component = factory(settings, models) if takes_models else factory(settings)
+        except (KeyboardInterrupt, FinassayError):
             raise
         except BaseException as error:  # somebody else's code, which may also call sys.exit
             raise _broken(offer, f"cannot be made: {type(error).__name__}: {error}") from error

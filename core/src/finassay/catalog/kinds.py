@@ -32,7 +32,12 @@ KINDS: Final = {
         Kind("reader", "finassay.readers", ("id", "read"), "makes what a judge reads out of a delivery"),
         Kind("sandbox", "finassay.sandboxes", ("id", "isolation", "probe", "open"), "where an agent's processes run"),
         Kind("channel", "finassay.channels", ("id", "describe"), "how an agent may reach data"),
-        Kind("model", "finassay.models", ("id", "family", "complete"), "a chat model for simulators, judges and rubric writers"),
+        Kind(
+            "model",
+            "finassay.models",
+            ("id", "family", "capabilities", "complete"),
+            "a chat model for simulators, judges and rubric writers",
+        ),
         Kind("guidance", "finassay.guidance", ("guidance",), "an institution's guidance for rubrics"),
         Kind("reporter", "finassay.reporters", ("write",), "writes a page to read about a run"),
     )

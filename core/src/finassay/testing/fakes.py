@@ -9,7 +9,7 @@ from attrs import define, field
 from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext, Usage
 from finassay.api.delivery import LogEvent
 from finassay.api.grading import Answer, JudgeRequest, LabelQuestion, Quote
-from finassay.api.model import ChatReply, ChatRequest
+from finassay.api.model import ChatReply, ChatRequest, ModelCapabilities
 from finassay.api.sandbox import Box, BoxProcess, BoxSpec, Isolation, Probe
 from finassay.api.simulator import Decision, Observation, Rejection, Scene
 from finassay.session.intake import FOLDER
@@ -125,6 +125,7 @@ class FakeChatModel:
     replies: Sequence[ChatReply | Exception] = ()
     id: str = "fake/model"
     family: str = "fake"
+    capabilities: ModelCapabilities = ModelCapabilities(structured=True, search=True, fetch=True)
     requests: list[ChatRequest] = field(factory=list)
 
     def complete(self, request: ChatRequest) -> ChatReply:
