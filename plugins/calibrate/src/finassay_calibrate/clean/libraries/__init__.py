@@ -12,4 +12,8 @@ def installed() -> dict[str, Builder]:
         from finassay_calibrate.clean.libraries.with_bt import build as with_bt
 
         found["bt"] = with_bt
+    if all(find_spec(name) is not None for name in ("qstrader", "pytz")):  # it needs pytz without saying so
+        from finassay_calibrate.clean.libraries.with_qstrader import build as with_qstrader
+
+        found["qstrader"] = with_qstrader
     return found

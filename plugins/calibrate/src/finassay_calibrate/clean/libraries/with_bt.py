@@ -59,17 +59,22 @@ def _held(strategy: Any) -> dict[str, pd.Series]:
 
 
 def _trades(transactions: pd.DataFrame, decided: dict[str, pd.DataFrame], settings: Settings) -> pd.DataFrame:
-    """bt's transactions as a log with the decision's date, fee and reason."""
+    """bt's transactions as a log; its commission is a function of shares and price that is not in them."""
     log = transactions.reset_index()
     log.columns = ["fill_date", "ticker", "price", "quantity"]
     log = log[log["quantity"].abs() > 1e-9].reset_index(drop=True)
+    log["fee"] = log["quantity"].abs() * log["price"] * settings.cost_bps / 10_000
+    return finished_log(log, decided)
+
+
+def finished_log(log: pd.DataFrame, decided: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Fills (`fill_date`, `ticker`, `price`, signed `quantity`, `fee`) with the decision's date and reason. Raises `ValueError` if there are none."""
     if log.empty:
         raise ValueError("nothing is traded")
     dates = decided["targets"].drop_duplicates("fill_date").set_index("fill_date")["decision_date"]
     log["shares"] = log["quantity"].abs()
     log["side"] = np.where(log["quantity"] > 0, "BUY", "SELL")
     log["value"] = log["shares"] * log["price"]
-    log["fee"] = log["value"] * settings.cost_bps / 10_000
     log["signal_date"] = log["fill_date"].map(dates)
     reasons = decided["trades"].set_index(["fill_date", "ticker"])
     keys = pd.MultiIndex.from_frame(log[["fill_date", "ticker"]])
