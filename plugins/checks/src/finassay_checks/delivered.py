@@ -186,7 +186,7 @@ class Reading:
             for name in table.frame.columns:
                 if str(name).lower() in ("ticker", "symbol") and len(found) < 20_000:
                     cells = table.frame[name].iloc[:20_000].dropna().unique()[:5_000]
-                    found |= {canonical_ticker(str(c)) for c in cells if looks_like_ticker(str(c).upper())}
+                    found |= {t for c in cells if looks_like_ticker(t := canonical_ticker(str(c)))}
         return frozenset(found)
 
     def _guarded(self, where: str, compute: Callable[..., T], *arguments: object, otherwise: T) -> T:

@@ -1,5 +1,7 @@
 """Parquet, row group by row group, within the limits that its own footer promises."""
 
+import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +43,21 @@ def _frame(table: pa.Table) -> pd.DataFrame:
         column if not pa.types.is_nested(column.type) else pa.array([str(v)[:200] for v in column.to_pylist()]) for column in table.columns
     ]
     flat = [column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column for column in flat]
-    frame = pa.Table.from_arrays(flat, names=_unique(table.column_names)).replace_schema_metadata(None).to_pandas(date_as_object=False)
+    frame = (
+        pa.Table.from_arrays(flat, names=_unique(_joined(table.column_names))).replace_schema_metadata(None).to_pandas(date_as_object=False)
+    )
     renamed: pd.DataFrame = frame.rename(
         columns=lambda name: "" if name in ("__index_level_0__", "index") and _is_dated(frame[name]) else name
     )
     return renamed
+
+
+_LEVELS = re.compile(r"""\(\s*(?:'[^']{0,80}'|"[^"]{0,80}")\s*(?:,\s*(?:'[^']{0,80}'|"[^"]{0,80}")\s*){1,3}\)""")
+
+
+def _joined(names: list[str]) -> list[str]:
+    """Columns of several levels, which pandas stores as `('Close', 'AAPL')`, as the words of their levels: `Close AAPL`."""
+    return [" ".join(ast.literal_eval(name)).strip() if name.startswith("(") and _LEVELS.fullmatch(name) else name for name in names]
 
 
 def _is_dated(series: "pd.Series[Any]") -> bool:

@@ -88,7 +88,7 @@ def _annual(curve: Curve) -> Iterator[Alternative]:
     days = path.years * 365.25
 
     def power(exponent: float, base: float = growth) -> float:
-        return float(base**exponent - 1.0) if exponent < 400 else float("nan")
+        return float(base**exponent - 1.0) if exponent < 400 and base > 0 else float("nan")
 
     if days > 0:
         yield Alternative("calendar days / 365.25", power(365.25 / days), "same")

@@ -64,12 +64,13 @@ def prices(shape: Shape, context: Context) -> Found:
 
 def _ticker_of_name(shape: Shape, context: Context) -> str:
     """The ticker of a file of one: a known one in its name, else the name itself."""
-    if (whole := canonical_ticker(stem_of(shape))) in context.known:
+    stem = stem_of(shape)
+    if (whole := canonical_ticker(stem)) in context.known or re.fullmatch(r"[A-Z]{1,4}[_.-][A-Z]", stem):
         return whole
-    for word in re.split(r"[^A-Za-z0-9.\-]+|_", stem_of(shape)):
+    for word in re.split(r"[^A-Za-z0-9.\-]+|_", stem):
         if canonical_ticker(word) in context.known or names.looks_like_ticker(word):
             return canonical_ticker(word)
-    return next(iter(context.known)) if len(context.known) == 1 else canonical_ticker(stem_of(shape).split()[0] if stem_of(shape) else "?")
+    return next(iter(context.known)) if len(context.known) == 1 else canonical_ticker(stem.split()[0] if stem else "?")
 
 
 _NOT_SIGNALS = re.compile(

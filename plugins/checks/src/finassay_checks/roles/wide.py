@@ -22,6 +22,7 @@ _HINTS: tuple[tuple[Role, re.Pattern[str]], ...] = (
     ("signals", re.compile(r"signal|score|rank|factor|zscore|momentum|volatil|returns?(?:[^a-z]|$)", re.I)),
     ("prices", re.compile(r"price|close|adj|quote|market_?data", re.I)),
 )
+_FIELDS = frozenset(key for keys in names.OHLC.values() for key in keys)
 _EXPOSURE = ("cash", "invested", "exposure", "cashweight", "grossexposure", "leverage")
 
 
@@ -142,6 +143,8 @@ def fields_and_tickers(shape: Shape, context: Context) -> Found:
     by_ticker: dict[str, dict[str, str]] = {}
     for column in shape.columns:
         words = column.name.split()
+        if len(words) == 2 and names.key(words[1]) in _FIELDS and names.key(words[0]) not in _FIELDS:
+            words.reverse()  # grouped by ticker: `AAPL Close`
         field = next((f for f, keys in names.OHLC.items() if names.key(words[0]) in keys), None) if len(words) >= 2 else None
         if field is None and len(words) >= 3 and names.key(" ".join(words[:2])) == "adjclose":
             field, words = "adj_close", words[1:]

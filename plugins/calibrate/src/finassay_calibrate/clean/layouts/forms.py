@@ -17,9 +17,9 @@ def shaped(tables: Frames, layout: Layout) -> Frames:
     splits = done.pop("split_factor", None)
     if layout.prices == "raw-with-splits" and splits is not None:
         done = _unadjusted(done, splits)
-    done = _prices(done, layout)
     if "trades" in done:
         done = _trades(done, layout)
+    done = _prices(done, layout)
     if "positions" in done:
         done = _positions(done, layout)
     if "targets" in done and layout.targets == "wide":
@@ -92,9 +92,9 @@ def _trades(tables: Frames, layout: Layout) -> Frames:
 
 
 def last_prices(tables: Frames) -> tuple[pd.Timestamp, dict[str, float]]:
-    """The last date of the equity curve and the closes of that day."""
+    """The last date of the equity curve and the closes of that day, from prices in long form."""
     day = pd.Timestamp(tables["equity"]["date"].iloc[-1])
-    rows = tables["prices"][tables["prices"]["date"] == day]
+    rows = tables["prices"][tables["prices"]["date"] == day].drop_duplicates("ticker")
     return day, dict(zip(rows["ticker"], rows["close"].astype(float), strict=True))
 
 
