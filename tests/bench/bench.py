@@ -1,6 +1,6 @@
 """`make bench`: what the harness and the grading cost. Ratios are from one run on one machine; nothing here is a test.
 
-python tests/bench/bench.py [help] [harness] [grading]
+python tests/bench/bench.py [help] [harness] [grading] [regrading]
 """
 
 import resource
@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import grading
 
 if TYPE_CHECKING:
     from finassay.api.task import Task
@@ -140,79 +142,7 @@ def inspect_rate(folder: Path) -> float | None:
     return SESSIONS / float(lines[0].split()[1]) if lines else None
 
 
-# -- program grading of a large delivery ------------------------------------------------------------------------------
-
-
-def large_delivery(folder: Path) -> dict[str, Path]:
-    """1,000,000 fills over 2,500 sessions and 500 tickers, with prices, equity and a report; synthetic."""
-    import numpy as np
-    import pandas as pd
-
-    rng = np.random.default_rng(7)
-    dates = pd.bdate_range("2010-01-04", periods=2_500)
-    tickers = np.array([f"T{n:03}" for n in range(500)])
-    close = 50 * np.exp(np.cumsum(rng.normal(0.0002, 0.015, (2_500, 500)), axis=0))
-    pd.DataFrame(close, index=dates.strftime("%Y-%m-%d"), columns=tickers).rename_axis("date").to_csv(
-        folder / "prices.csv", float_format="%.6f"
-    )
-    per_day = 400
-    rows = np.repeat(np.arange(2_500), per_day)
-    columns = np.concatenate([rng.permutation(500)[:per_day] for _ in range(2_500)])
-    held = np.zeros(500)
-    shares, cash, equity = np.empty(rows.size), 1e8, np.empty(2_500)
-    for day in range(2_500):
-        picked = columns[day * per_day : (day + 1) * per_day]
-        wanted = np.round(1e8 / 500 / close[day, picked] * rng.uniform(0.5, 0.9, per_day))
-        change = wanted - held[picked]
-        shares[day * per_day : (day + 1) * per_day] = change
-        held[picked] = wanted
-        cash -= float((change * close[day, picked]).sum())
-        equity[day] = cash + float((held * close[day]).sum())
-    kept = shares != 0
-    trades = pd.DataFrame(
-        {
-            "signal_date": np.where(rows > 0, dates.strftime("%Y-%m-%d").to_numpy()[np.maximum(rows - 1, 0)], "2010-01-01"),
-            "fill_date": dates.strftime("%Y-%m-%d").to_numpy()[rows],
-            "ticker": tickers[columns],
-            "side": np.where(shares > 0, "buy", "sell"),
-            "shares": np.abs(shares),
-            "price": close[rows, columns].round(6),
-            "fee": 0.0,
-        }
-    )[kept]
-    trades.to_csv(folder / "trades.csv", index=False)
-    pd.DataFrame({"date": dates.strftime("%Y-%m-%d"), "equity": equity}).to_csv(folder / "equity.csv", index=False, float_format="%.4f")
-    total = equity[-1] / 1e8 - 1
-    (folder / "REPORT.md").write_text(f"# Report\n\n## Summary\n\nThe total return was {total:.2%} over {len(trades):,} trades (fills).\n")
-    return {path.name: path for path in folder.iterdir() if path.is_file()}
-
-
-def bench_grading() -> None:
-    """Program grading of the large delivery, against merely reading the same files with pandas, in this process."""
-    import pandas as pd
-    from attrs import evolve
-
-    from finassay.catalog.catalog import Catalog
-    from finassay.testing.samples import sample_package, sample_task
-
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "source"
-        source.mkdir()
-        files = large_delivery(source)
-        reading = min(timed(lambda: [pd.read_csv(p) for p in files.values() if p.suffix == ".csv"]) for _ in range(2))
-        catalog = Catalog.installed()
-        checks = [catalog.create("check", offer.qualified)[0] for offer in catalog.offers("check")]
-        said = (("user", "I like momentum."), ("agent", "Everything is in the folder."))
-        package = sample_package(Path(folder), {name: path.read_bytes() for name, path in files.items()}, said, task=sample_task())
-        package = evolve(package, runner=None)
-        seconds = timed(lambda: [check.run(package, {}) for check in checks])
-    print(
-        f"reading with pandas: {reading:.2f} s; {len(checks)} program checks: {seconds:.2f} s; ratio {seconds / reading:.2f} (aim: 3 or less)"
-    )
-    print(f"peak memory {memory_mb() / 1024:.2f} GB (aim: under 4)")
-
-
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["help", "harness", "grading"]
-    for name in wanted:
-        {"help": bench_help, "harness": bench_harness, "grading": bench_grading}[name]()
+    benches = {"help": bench_help, "harness": bench_harness, "grading": grading.bench_grading, "regrading": grading.bench_regrading}
+    for name in sys.argv[1:] or benches:
+        benches[name]()
