@@ -3,6 +3,14 @@
 A component that talks to models says so: its factory carries `takes_models = True` and is called with its options and a `Models`.
 What it gets from there is ready for use: failures that pass are waited out, replies are kept where the run says so, a structured value is
 validated, every call is metered. A provider's distribution offers only the plain exchange.
+
+Such a component asks for its models when it is made, not when it first speaks: then a wrong name, a missing key or an unknown price is told
+before anything is spent. What besides its options affects what it says (the models' families, the digests of its prompts) it tells in an
+optional attribute `identity: Mapping[str, Json]`, which the core puts on every result that it took part in.
+
+A provider's factory carries, besides what every factory does, `credentials: tuple[str, ...]`: the names of the environment variables any of
+which may hold its key; empty where it needs none. It finds the key with `finassay.api.credentials.credential` and raises
+`ProviderRefusedError` when it is made without one.
 """
 
 import hashlib
@@ -23,6 +31,8 @@ class ToolCall:
     id: str
     name: str
     arguments: Mapping[str, Json]
+    opaque: Mapping[str, Json] = Factory(dict)
+    """What the provider wants back with the call (its signed reasoning), as it gave it. Whoever sends the call back passes it on unread."""
 
 
 @frozen
@@ -77,6 +87,8 @@ class ChatRequest:
     repeat: int = 0
     role: str = ""
     """Who asks, for the ledger: `simulator`, `judge`, `writer`, `reviewer`. Not part of the digest."""
+    about: str = ""
+    """What is asked about, for the ledger: a dimension's id, a turn. Never text of a prompt. Not part of the digest."""
     seconds: float = 300.0
     """How long one try may take. Not part of the digest."""
 
@@ -98,7 +110,10 @@ class ChatReply:
     tool_calls: tuple[ToolCall, ...] = ()
     citations: tuple[Citation, ...] = ()
     usage: Usage = Usage()
+    """`input_tokens` counts the cached ones too, `output_tokens` the reasoning ones. `cost_usd` only where the provider itself tells it."""
     meta: Mapping[str, Json] = Factory(dict)
+    """What else is worth keeping: `web_searches`, the number of searches that the provider bills. The core adds `stored` where the
+    reply comes from the run's store, and `repaired` after a repair turn."""
 
 
 @frozen
@@ -110,6 +125,8 @@ class ModelCapabilities:
     tools: bool = True
     search: bool = False
     fetch: bool = False
+    free: bool = False
+    """Costs no money whatever it is asked: a replay, a person, a machine of one's own."""
 
 
 @runtime_checkable
@@ -140,9 +157,9 @@ class Models(Protocol):
 
 
 def request_digest(model: str, options: Mapping[str, Json], request: ChatRequest) -> str:
-    """SHA-256 over everything that can change the reply: model, its options, and the request but for who asks and how long it may take."""
+    """SHA-256 over everything that can change the reply: model, its options, and the request but for who asks, what about and for how long."""
     asked: dict[str, Any] = asdict(request)
-    for name in ("role", "seconds"):
+    for name in ("role", "about", "seconds"):
         del asked[name]
     text = json.dumps({"model": model, "options": dict(options), "request": asked}, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -25,6 +25,32 @@ class Choice(BaseModel):
     options: dict[str, Any] = Field(default_factory=dict, description="Options of the component.")
 
 
+class ModelRates(BaseModel):
+    """What a model costs, in dollars for a million tokens, where no table knows it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: float = Field(ge=0, allow_inf_nan=False, description="Input tokens.")
+    output: float = Field(ge=0, allow_inf_nan=False, description="Output tokens, reasoning included.")
+    cached: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="Cached input tokens; like other input if not given.")
+
+
+class ProviderSettings(BaseModel):
+    """How a provider of chat models is used: what the core does around it, and options that are handed on to every model of it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    concurrency: int | None = Field(default=8, ge=1, le=1000, description="Calls at the same time.")
+    requests_per_minute: int | None = Field(default=None, ge=1, description="Calls that begin within a minute.")
+    patience_seconds: float = Field(default=600, ge=0, allow_inf_nan=False, description="How long a failure that may pass is waited out.")
+    prices: dict[str, ModelRates] = Field(default_factory=dict, description="Rates of models whose price no table knows, by name.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the provider's own options are to be."""
+        return dict(self.model_extra or {})
+
+
 class RunSettings(BaseModel):
     """Everything that a run can be told. Unknown keys are refused."""
 
@@ -42,6 +68,11 @@ class RunSettings(BaseModel):
     max_turns: int | None = Field(default=None, ge=1, le=1000, description="Overrides T of the tasks.")
     memory_gb: float = Field(default=8, gt=0, allow_inf_nan=False, description="Memory limit of an agent's processes.")
     grade: bool = Field(default=True, description="Grade each session when it ends.")
+    models: dict[str, ProviderSettings] = Field(default_factory=dict, description="How providers of chat models are used, by their id.")
+    budget_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="What the run may cost.")
+    session_budget_usd: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="What a session may cost, grading included."
+    )
 
 
 @frozen

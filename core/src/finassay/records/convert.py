@@ -6,7 +6,7 @@ Reading is strict: a missing or unknown key, or a value of another type, is an `
 import math
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from enum import Enum
 from functools import cache
@@ -72,7 +72,7 @@ def _reader(kind: Any) -> Reader:
         return _union_reader(inner)
     if origin is Literal:
         return _choice_reader(inner)
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         return _list_reader(_reader(inner[0]), tuple)
     if origin is frozenset:
         return _list_reader(_reader(inner[0]), frozenset)

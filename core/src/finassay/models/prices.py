@@ -1,0 +1,96 @@
+"""What a call costs, from a kept table of prices or from what the settings say. An unknown price is unknown, never zero."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any, Final, Protocol
+
+from finassay.api.agent import Usage
+from finassay.api.model import ChatReply, ChatRequest
+from finassay.api.verdict import Json
+
+TABLE: Final = "genai-prices"
+MILLION: Final = 1_000_000
+
+
+class Rates(Protocol):
+    """Dollars for a million tokens, as somebody states them for a model that no table knows."""
+
+    input: float
+    output: float
+    cached: float | None
+
+
+class PriceTable:
+    """Prices of one provider's models. `stated` holds rates by the model's name; they come before the table's.
+
+    `base_url` says where the provider is reached if not at its own address: the table is then asked by that address, so that a gateway or
+    a machine of one's own is never priced like the vendor.
+    """
+
+    def __init__(self, provider: str, stated: Mapping[str, Rates] | None = None, base_url: str = "") -> None:
+        self.provider, self.stated, self.base_url = provider, dict(stated or {}), base_url
+
+    @cached_property
+    def table_version(self) -> str:
+        return f"{TABLE} {version(TABLE)}"
+
+    def source(self, name: str) -> str:
+        """What prices of a model rest on: the table with its version, or `settings`."""
+        return "settings" if name in self.stated else self.table_version
+
+    def known(self, name: str) -> bool:
+        """Whether a plain call of a model can be priced."""
+        return self._cost(name, Usage(1, 0, 1), 0) is not None
+
+    def cost(self, name: str, request: ChatRequest, reply: ChatReply) -> float | None:
+        """Dollars for a call. What the provider itself says of the cost comes first; None where it cannot be told.
+
+        Searches on the provider's side cost extra: their number stands in `reply.meta["web_searches"]`; without it the cost is unknown.
+        """
+        if reply.usage.cost_usd is not None:
+            return reply.usage.cost_usd
+        searches = reply.meta.get("web_searches", None if request.search is not None else 0)
+        if not isinstance(searches, int):
+            return None
+        return self._cost(name, reply.usage, searches)
+
+    def at_most(self, name: str, request: ChatRequest) -> float | None:
+        """A bound from above on a call whose usage nobody told, for budgets: every character a token, and the whole output used.
+
+        None where the price itself is unknown, or a search makes the size of the input unknown.
+        """
+        if request.search is not None:
+            return None
+        characters = sum(len(m.text) for m in request.messages) + len(str(request.schema or "")) + len(str(request.tools or ""))
+        return self._cost(name, Usage(characters, 0, request.max_output_tokens), 0)
+
+    def _cost(self, name: str, usage: Usage, searches: int) -> float | None:
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        cached = min(usage.cached_tokens or 0, usage.input_tokens)
+        rates = self.stated.get(name)
+        if rates is not None:
+            fresh = usage.input_tokens - cached
+            reused = rates.input if rates.cached is None else rates.cached
+            return None if searches else (fresh * rates.input + cached * reused + usage.output_tokens * rates.output) / MILLION
+        return self._from_table(name, {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}, cached, searches)
+
+    def _from_table(self, name: str, tokens: dict[str, Any], cached: int, searches: int) -> float | None:
+        import genai_prices
+
+        if cached:
+            tokens["cache_read_tokens"] = cached
+        if searches:
+            tokens["web_searches"] = searches
+        where: dict[str, Any] = {"provider_api_url": self.base_url} if self.base_url else {"provider_id": self.provider}
+        try:
+            calculated = genai_prices.calc_price(genai_prices.Usage(**tokens), model_ref=name, **where)
+        except Exception:  # somebody else's code: LookupError for what the table does not know, and whatever it trips over
+            return None
+        return float(calculated.total_price)
+
+
+def table_for(provider: str, stated: Mapping[str, Rates], options: Mapping[str, Json]) -> PriceTable:
+    """The prices of a model made with these options."""
+    return PriceTable(provider.rpartition(":")[2], stated, str(options.get("base_url") or ""))

@@ -1,0 +1,42 @@
+"""Which session a call to a model serves. Set by whoever holds or grades a session; read by the ledger and the budgets."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from attrs import define
+
+
+@define
+class Serving:
+    """The session in hand, and its turn as far as it is known."""
+
+    session: str = ""
+    turn: int | None = None
+
+
+_NOBODY = Serving()
+_SERVING: ContextVar[Serving] = ContextVar("finassay_serving", default=_NOBODY)
+_ALONE: list[Serving] = []
+"""What a process that serves one session at a time serves, also in threads that a component starts."""
+
+
+def served() -> Serving:
+    """What is served here; an empty session where nobody said."""
+    found = _SERVING.get()
+    return _ALONE[-1] if found is _NOBODY and _ALONE else found
+
+
+@contextmanager
+def serving(session: str, *, alone: bool = False) -> Iterator[Serving]:
+    """Calls in this block, of this thread, serve a session; with `alone` also those of threads that have no session of their own."""
+    one = Serving(session)
+    token = _SERVING.set(one)
+    if alone:
+        _ALONE.append(one)
+    try:
+        yield one
+    finally:
+        _SERVING.reset(token)
+        if alone:
+            _ALONE.remove(one)
