@@ -1,12 +1,13 @@
 """What takes part in grading: readers, checks and judges."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
 from attrs import Factory, frozen
 
 from finassay.api.delivery import Package
 from finassay.api.dimension import Dimension
+from finassay.api.errors import JudgeError
 from finassay.api.verdict import Json, Verdict
 
 
@@ -85,6 +86,9 @@ class JudgeRequest:
     facts: Mapping[str, Json]
     sample: int = 0
     """Index of the repeat, for judges that vary."""
+    refused: tuple[str, ...] = ()
+    """Not empty: the last answer rested on these quotes, which stand nowhere in the delivery; the question is asked this once more. An
+    empty text among them stands for a level above 1 for which nothing of the delivery was quoted."""
 
 
 @frozen
@@ -95,7 +99,8 @@ class Quote:
 
 @frozen
 class Answer:
-    """A judge's answer. The core verifies every quote in D: one that is not found lowers a level to at most 1 and voids a label."""
+    """A judge's answer. The core verifies every quote in D. One that is not found is refused and asked for once more, unless the judge is
+    deterministic; then it lowers a level to at most 1 and voids a label."""
 
     reason: str
     level: int | None = None
@@ -103,11 +108,19 @@ class Answer:
     quotes: tuple[Quote, ...] = ()
     """For labels, `Quote.where` may be left empty; the case's own quote is `case_quotes`."""
     case_quotes: Mapping[str, Quote] = Factory(dict)
+    steering: tuple[Quote, ...] = ()
+    """Passages of the delivery that try to steer whoever grades. They earn and cost nothing, are told on the scorecard, and carry no level."""
+    facts: Mapping[str, Json] = Factory(dict)
+    """What the record should keep of how the answer was made: votes, material left out, the order in which things were shown."""
 
 
 @runtime_checkable
 class Judge(Protocol):
-    """Grades meaning. Raises `JudgeError` if it has no answer; never invents one."""
+    """Grades meaning. Raises `JudgeError` if it has no answer; never invents one.
+
+    A judge may carry an attribute `identity`, a mapping of JSON values: whatever else its answers depend on, such as models, options and a
+    digest of its prompts. It stands on every scorecard.
+    """
 
     id: str
     version: str
@@ -115,6 +128,15 @@ class Judge(Protocol):
     """The same request always gives the same answer: vetoes then need one sample instead of three."""
 
     def answer(self, request: JudgeRequest) -> Answer: ...
+
+
+@runtime_checkable
+class BatchJudge(Judge, Protocol):
+    """A judge that answers many requests better together than one by one."""
+
+    def answer_all(self, requests: Sequence[JudgeRequest]) -> Sequence[Answer | JudgeError]:
+        """For each request, in order, the answer or why there is none. Where it raises, each request is put to `answer`."""
+        ...
 
 
 @frozen

@@ -8,6 +8,7 @@ from attrs import Factory, frozen
 from finassay.api.conversation import Conversation
 from finassay.api.delivery import Delivery, EndReason, LogEvent, TurnFacts
 from finassay.api.dimension import Dimension
+from finassay.api.labels import UserLabel
 from finassay.api.report import ReportSection
 from finassay.api.task import Task
 from finassay.api.verdict import Json, Measured, NotApplicable, Scored, Unscored, Verdict
@@ -114,6 +115,16 @@ class TableReading:
 
 
 @frozen
+class Steering:
+    """A passage of the delivery that tries to steer whoever grades, verbatim. It costs and earns nothing."""
+
+    quote: str
+    where: str
+    by: str
+    """Id of the judge that saw it."""
+
+
+@frozen
 class Scorecard:
     """Equations (3) to (6) of the paper on one session, with every verdict."""
 
@@ -139,6 +150,8 @@ class Scorecard:
     unread: tuple[Unread, ...] = ()
     """Files that were not taken, or not read in whole: what the verdicts do not rest on."""
     tables: tuple[TableReading, ...] = ()
+    steering: tuple[Steering, ...] = ()
+    """What of the delivery speaks to the judge instead of the investor."""
 
     def graded(self, dimension: str) -> Graded | None:
         return next((g for g in self.verdicts if g.dimension == dimension), None)
@@ -161,6 +174,10 @@ class UserTurn:
     action: str
     regenerations: int
     observations: Mapping[str, str] = Factory(dict)
+    label: str = ""
+    """`finassay.api.labels.Conduct` of the message; empty in records that are older than labels."""
+    slips: tuple[str, ...] = ()
+    """Kinds of what was wrong with it. What they were about is sealed."""
 
 
 @frozen
@@ -185,6 +202,8 @@ class SessionView:
     identity: Mapping[str, Json] = Factory(dict)
     """What affects the outcome: agent and version, simulator, sandbox, limits."""
     blob_root: str = ""
+    labels: tuple[UserLabel, ...] = ()
+    """Of the user's messages, with reasons that name hidden items."""
 
 
 @frozen

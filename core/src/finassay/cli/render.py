@@ -174,6 +174,8 @@ def _print_scores(out: Console, card: Scorecard, *, failed: bool = False) -> Non
         graded = card.graded(dimension.id)
         if graded is not None and (not failed or _went_wrong(dimension, graded, card)):
             _print_score(out, dimension, graded, card)
+    for passage in card.steering:
+        out.print(line(f"Speaks to the judge in {passage.where} (costs and earns nothing): {passage.quote}", 700))
 
 
 def _went_wrong(dimension: Dimension, graded: Graded, card: Scorecard) -> bool:

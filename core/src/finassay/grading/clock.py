@@ -22,16 +22,30 @@ class Clock:
     """The time of one grading, shared by its checks."""
 
     def __init__(self, seconds: float = GRADING_SECONDS, check_seconds: float = CHECK_SECONDS) -> None:
-        self._end = time.monotonic() + seconds
+        self._left = seconds
         self._check_seconds = check_seconds
+        self._spent: dict[str, float] = {}
 
     @contextmanager
-    def limit(self) -> Iterator[None]:
+    def limit(self, check: str = "") -> Iterator[None]:
         """Raises `CheckTimeoutError` inside the block once its time is over, at once if the grading's is.
 
-        Needs the process's main thread, which is where gradings run; elsewhere only the grading's own time is watched.
+        Blocks of one check share its time. What lies between blocks, such as waiting for a judge, costs nothing. Needs the process's main
+        thread, which is where gradings run; elsewhere only the grading's own time is watched.
         """
-        seconds = min(self._check_seconds, self._end - time.monotonic())
+        started = time.monotonic()
+        spent = self._spent.get(check, 0.0) if check else 0.0
+        try:
+            with self._alarm(min(self._check_seconds - spent, self._left)):
+                yield
+        finally:
+            took = time.monotonic() - started
+            self._left -= took
+            if check:
+                self._spent[check] = spent + took
+
+    @contextmanager
+    def _alarm(self, seconds: float) -> Iterator[None]:
         if seconds <= 0:
             raise CheckTimeoutError("the time for grading this session was used up")
         if threading.current_thread() is not threading.main_thread():

@@ -1,17 +1,21 @@
-"""Grading one session: every dimension gets a verdict, then equations (3) to (6) make the scorecard."""
+"""Grading one session: every dimension gets a verdict, then equations (3) to (6) make the scorecard.
+
+What a judge is asked goes to it in two lots: the questions that programs leave open, then, when programs have decided what they can, the
+levels. A judge that takes many questions together sees each lot as a whole.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from attrs import evolve, frozen
 
 from finassay.api.delivery import Package
 from finassay.api.dimension import Dimension, JudgedBy
-from finassay.api.grading import Check, Judge, Reader
-from finassay.api.scorecard import Evaluator, Graded, Scorecard, TableReading, TurnScore, Unread
+from finassay.api.grading import Answer, Check, CheckBrief, Judge, LabelQuestion, Reader
+from finassay.api.scorecard import Evaluator, Graded, Scorecard, Steering, TableReading, TurnScore, Unread
 from finassay.api.verdict import Measured, NotApplicable, Scored, Unscored, Verdict
-from finassay.grading.asking import Asker, NoVerdictError
-from finassay.grading.clock import Clock
+from finassay.grading.asking import Asker
+from finassay.grading.clock import CheckTimeoutError, Clock
 from finassay.grading.dimensions import DIMENSIONS
 from finassay.grading.elicitation import elicitation
 from finassay.grading.measured import MEASURES
@@ -38,7 +42,8 @@ def grade(
     """The scorecard of a finished session.
 
     `checks` may be keyed by anything; each serves the dimension that it names. Never raises because of a check, a reader or a judge:
-    what failed is `Unscored` with the reason. Raises `ValueError` if the session has not ended.
+    what failed is `Unscored` with the reason. Only `BudgetError` goes through: what is half paid for is no scorecard. Raises
+    `ValueError` if the session has not ended.
     """
     if package.end_reason is None:
         raise ValueError("a session is graded when it has ended")
@@ -46,11 +51,13 @@ def grade(
     by_dimension = {check.dimension: check for check in checks.values()}
     graded = OUTCOMES[package.end_reason].graded
     verdicts: dict[str, Verdict]
+    steering: tuple[Steering, ...] = ()
     if graded == "none":
         verdicts = {one.id: Unscored("not graded", f"the session ended with {package.end_reason}") for one in DIMENSIONS}
     else:
         grader = _Grader(package, by_dimension, clock, *_asker(judge, reader, package))
-        verdicts = {one.id: grader.verdict(one) for one in DIMENSIONS}
+        verdicts = grader.verdicts()
+        steering = tuple(grader.asker.steering.values()) if grader.asker else ()
     result = totals(DIMENSIONS, verdicts, package.end_reason)
     return Scorecard(
         session=session,
@@ -70,6 +77,7 @@ def grade(
         elicitation=elicitation(package.task.belief, package.conversation, verdicts),
         unread=_unread(package, verdicts),
         tables=tuple(_tables(verdicts))[:MAX_TABLES],
+        steering=tuple(Steering(clean(one.quote, 500), clean(one.where, 300), one.by) for one in steering),
     )
 
 
@@ -122,50 +130,72 @@ class _Grader:
     asker: Asker | None
     unjudged: Unscored
 
-    def verdict(self, dimension: Dimension) -> Verdict:
-        """The verdict on one dimension, whoever gives it."""
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdict on every dimension, whoever gives it, in the order of the dimensions."""
+        briefs = {one.id: self._brief(check) for one in DIMENSIONS if (check := self._check(one)) is not None}
+        answers = self._answers({name: brief for name, brief in briefs.items() if isinstance(brief, CheckBrief)})
+        found: dict[str, Verdict] = {one.id: self._programs(one, briefs.get(one.id), answers.get(one.id, {})) for one in DIMENSIONS}
+        judged = [one for one in DIMENSIONS if self._needs_a_level(one, found[one.id])]
+        facts = {name: brief.facts for name, brief in briefs.items() if isinstance(brief, CheckBrief)}
+        levels: list[Scored | Unscored] = [self.unjudged] * len(judged)
+        if self.asker is not None:
+            levels = self.asker.levels([(one, facts.get(one.id, {})) for one in judged])
+        for one, level in zip(judged, levels, strict=True):
+            bound, check = found[one.id], self._check(one)
+            bounded = check is not None and isinstance(level, Scored) and isinstance(bound, Scored)
+            found[one.id] = _lower(level, bound, check) if bounded else level  # type: ignore[arg-type]
+        return found
+
+    def _check(self, dimension: Dimension) -> Check | None:
+        return None if dimension.judged_by is JudgedBy.MEASURED else self.checks.get(dimension.id)
+
+    def _needs_a_level(self, dimension: Dimension, found: Verdict) -> bool:
+        """A judge grades where there is no check, and where a check only bounds and has not settled the dimension."""
+        check = self._check(dimension)
+        if check is None:
+            return dimension.judged_by is JudgedBy.JUDGE
+        return check.role == "bounds" and isinstance(found, Scored)
+
+    def _programs(self, dimension: Dimension, brief: CheckBrief | Unscored | None, answers: Mapping[str, Answer]) -> Verdict:
+        """What programs say of a dimension, with a judge's labels for what they could not settle."""
         if dimension.judged_by is JudgedBy.MEASURED:
             return MEASURES[dimension.id](self.package)
-        check = self.checks.get(dimension.id)
-        if check is not None:
-            return self._scores(dimension, check) if check.role == "scores" else self._bounded(dimension, check)
-        if dimension.judged_by is JudgedBy.JUDGE:
-            return self._judged(dimension, {})
-        return Unscored("no check installed")
+        check = self._check(dimension)
+        if check is None or isinstance(brief, Unscored):
+            return brief if isinstance(brief, Unscored) else Unscored("no check installed")
+        found = _guarded(check, lambda: _verdict(check.run(self.package, answers)), self.clock, check.id)
+        told = {name: dict(answer.facts) for name, answer in answers.items() if answer.facts}
+        return evolve(found, facts={**found.facts, "judge": told}) if told and isinstance(found, Scored) else found
 
-    def _scores(self, dimension: Dimension, check: Check) -> Verdict:
-        """A program's verdict, with a judge's labels for what the program could not settle."""
-
-        def run() -> Verdict:
+    def _brief(self, check: Check) -> CheckBrief | Unscored:
+        def run() -> CheckBrief:
             brief = check.brief(self.package)
-            answers = self.asker.labels(dimension, brief.questions, brief.facts) if self.asker and brief.questions else {}
-            return _verdict(check.run(self.package, answers))
+            return CheckBrief(dict(brief.facts), tuple(brief.questions))
 
-        return _guarded(check, run, self.clock)
+        return _guarded(check, run, self.clock, check.id)
 
-    def _bounded(self, dimension: Dimension, check: Check) -> Verdict:
-        """A judge's verdict that a program settles or bounds from above: s = min(s_L, s_P)."""
-        facts: dict[str, object] = {}
+    def _answers(self, briefs: Mapping[str, CheckBrief]) -> dict[str, dict[str, Answer]]:
+        """Dimension to question to its answer; a question without an answer is left out."""
+        found: dict[str, dict[str, Answer]] = {}
+        asked = [(one, question) for one in DIMENSIONS if one.id in briefs for question in briefs[one.id].questions]
+        if self.asker is None or not asked:
+            return found
+        if self.asker.batches:
+            answers = self.asker.all_labels([(one, question, briefs[one.id].facts) for one, question in asked])
+        else:
+            answers = [self._answer(self.asker, one, question, briefs[one.id]) for one, question in asked]
+        for (one, question), answer in zip(asked, answers, strict=True):
+            if answer is not None:
+                found.setdefault(one.id, {})[question.id] = answer
+        return found
 
-        def run() -> Verdict:
-            brief = check.brief(self.package)
-            facts.update(brief.facts)
-            answers = self.asker.labels(dimension, brief.questions, brief.facts) if self.asker and brief.questions else {}
-            return _verdict(check.run(self.package, answers))
-
-        bound = _guarded(check, run, self.clock)
-        if not isinstance(bound, Scored):
-            return bound
-        judged = self._judged(dimension, facts)
-        return _lower(judged, bound, check) if isinstance(judged, Scored) else judged
-
-    def _judged(self, dimension: Dimension, facts: Mapping[str, object]) -> Verdict:
-        if self.asker is None:
-            return self.unjudged
+    def _answer(self, asker: Asker, dimension: Dimension, question: LabelQuestion, brief: CheckBrief) -> Answer | None:
+        """One answer, within the time of the check that asks: a judge that is a program may be slow on hostile text, too."""
         try:
-            return self.asker.level(dimension, facts)
-        except NoVerdictError as error:
-            return error.unscored
+            with self.clock.limit(self.checks[dimension.id].id):
+                return asker.all_labels([(dimension, question, brief.facts)])[0]
+        except CheckTimeoutError:
+            return None
 
 
 def _lower(judged: Scored, bound: Scored, check: Check) -> Scored:
@@ -189,10 +219,13 @@ def _verdict(found: object) -> Verdict:
     raise TypeError(f"returned {type(found).__name__}, which is no verdict")
 
 
-def _guarded(check: Check, run: Callable[[], Verdict], clock: Clock) -> Verdict:
+T = TypeVar("T")
+
+
+def _guarded(check: Check, run: Callable[[], T], clock: Clock, shared: str = "") -> T | Unscored:
     """A check that raises, or takes longer than it may, leaves its dimension unscored: never a zero, never a pass."""
     try:
-        with clock.limit():
+        with clock.limit(shared):
             return run()
     except Exception as error:  # a check is somebody else's code
         return Unscored("check crashed", f"{type(error).__name__}: {error}"[:500], check.id)

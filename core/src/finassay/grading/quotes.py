@@ -57,6 +57,8 @@ class Quoted:
     evidence: tuple[Evidence, ...]
     invented: tuple[str, ...]
     """Quotes that stand nowhere."""
+    steering: tuple[str, ...] = ()
+    """Quotes of passages that try to steer the judge: they stand there, and carry nothing."""
 
     def bound(self, level: int) -> tuple[int, str]:
         """The level that its quotes can carry, and why it was lowered: above 1 it needs a quote from D and none that is invented."""
@@ -65,22 +67,38 @@ class Quoted:
         if self.invented:
             return 1, f"lowered from {level} to 1: a quote is not found in the delivery"
         if not any(e.kind is EvidenceKind.QUOTE for e in self.evidence):
-            return 1, f"lowered from {level} to 1: nothing of the delivery is quoted"
+            why = "only what tries to steer the judge is quoted" if self.steering else "nothing of the delivery is quoted"
+            return 1, f"lowered from {level} to 1: {why}"
         return level, ""
 
+    def refused(self, level: int) -> tuple[str, ...]:
+        """The quotes to blame if the level is not carried, an empty one if there is none to blame; nothing if it is carried."""
+        if self.bound(level)[0] == level:
+            return ()
+        return self.invented or self.steering or ("",)
 
-def look_up(quotes: tuple[Quote, ...], corpus: Corpus) -> Quoted:
-    """Quotes found in D become evidence; quotes of the user are kept as notes."""
-    evidence, invented = [], []
+
+def look_up(quotes: tuple[Quote, ...], corpus: Corpus, steering: tuple[Quote, ...] = ()) -> Quoted:
+    """Quotes found in D become evidence, but for those of passages that try to steer; quotes of the user are kept as notes."""
+    evidence, invented, idle = [], [], []
     for quote in quotes:
         place = corpus.place(quote.text)
-        if place is not None:
+        if place is not None and _steers(quote, steering):
+            evidence.append(Evidence(EvidenceKind.NOTE, f"tries to steer the judge: {quote.text[:2000]}", where=place))
+            idle.append(quote.text[:200])
+        elif place is not None:
             evidence.append(Evidence(EvidenceKind.QUOTE, quote.text[:2000], where=place))
         elif corpus.said_by_user(quote.text):
             evidence.append(Evidence(EvidenceKind.NOTE, f"the user: {quote.text[:2000]}"))
         else:
             invented.append(quote.text[:200])
-    return Quoted(tuple(evidence[:MAX_EVIDENCE]), tuple(invented))
+    return Quoted(tuple(evidence[:MAX_EVIDENCE]), tuple(invented), tuple(idle))
+
+
+def _steers(quote: Quote, steering: tuple[Quote, ...]) -> bool:
+    text = _flat(quote.text)
+    passages = [passage for s in steering if (passage := _flat(s.text))]
+    return any(text in passage or passage in text for passage in passages)
 
 
 def verified_labels(answer: Answer, corpus: Corpus) -> Answer:
@@ -88,9 +106,15 @@ def verified_labels(answer: Answer, corpus: Corpus) -> Answer:
     kept, quotes = {}, {}
     for case, label in answer.labels.items():
         quote = answer.case_quotes.get(case)
-        place = corpus.place(quote.text) if quote else None
+        place = corpus.place(quote.text) if quote and not _steers(quote, answer.steering) else None
         if quote is not None and place is not None:
             kept[case], quotes[case] = label, evolve(quote, where=place)
         elif quote is None and label.casefold() in UNQUOTED_LABELS:
             kept[case] = label
     return evolve(answer, labels=kept, case_quotes=quotes)
+
+
+def unsupported_labels(answer: Answer, corpus: Corpus) -> dict[str, str]:
+    """Case to the quote for want of which `verified_labels` drops its label; empty text where there was no quote."""
+    kept = verified_labels(answer, corpus).labels
+    return {case: quote.text[:200] if (quote := answer.case_quotes.get(case)) else "" for case in answer.labels if case not in kept}
