@@ -57,7 +57,8 @@ class ExchangeStore:
     def put(self, model: str, options: Mapping[str, Json], request: ChatRequest, reply: ChatReply) -> Exchange:
         """Keep a reply. The file can be read by the owner only."""
         exchange = Exchange(request_digest(model, options, request), asked_digest(request), model, dict(options), request, reply, _now())
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder.mkdir(exist_ok=True, mode=0o700)
         stored = {"kind": KIND, "schema_version": VERSION, **to_json(exchange)}
         write_json(self.path(exchange.digest), stored, mode=0o600)
         return exchange

@@ -35,12 +35,13 @@ class Limiter:
     def __attrs_post_init__(self) -> None:
         if self.concurrency is not None and self.folder is None:
             self._places = threading.BoundedSemaphore(self.concurrency)
-        if self.folder is not None and (self.concurrency is not None or self.per_minute is not None):
-            self.folder.mkdir(parents=True, exist_ok=True)
 
     @contextmanager
     def place(self) -> Iterator[None]:
         """Held during one try. Waits as long as it must."""
+        if self.folder is not None and (self.concurrency is not None or self.per_minute is not None):
+            self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.folder.mkdir(exist_ok=True)
         with self._free_place():
             self._await_start()
             yield

@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 
 from attrs import define, evolve, field, frozen
 
-from finassay.api.errors import BudgetError, CatalogError, FinassayError, ProviderError, ProviderRefusedError, UsageError
+from finassay.api.component import Origin
+from finassay.api.credentials import credential
+from finassay.api.errors import BudgetError, FinassayError, InvalidFileError, ProviderError, ProviderRefusedError, UsageError
 from finassay.api.model import ChatModel, ChatReply, ChatRequest, ModelCapabilities, request_digest
 from finassay.api.verdict import Json
 from finassay.catalog.catalog import Catalog
@@ -30,9 +32,23 @@ from finassay.records.masking import secrets_around, without_passages, without_s
 
 MAX_MESSAGE: Final = 500
 """Characters of a provider's error that are kept."""
+AGENT: Final = "agent"
+BRIEF_SECONDS: Final = 15.0
+"""How long a failure is waited out that another call has waited out in vain."""
 LOCKS: Final = "sealed/limits"
 """Where the processes of a run agree on limits."""
-_KEYLIKE: Final = re.compile(r"(api[_-]?key|secret|password|credential|^key$|^token$|[_-]token$)", re.IGNORECASE)
+_KEYLIKE: Final = re.compile(r"(^|[_-])(api_?key|key|secret|password|token)$", re.IGNORECASE)
+
+
+@define
+class _Provider:
+    """What all models of one provider share."""
+
+    limiter: Limiter
+    patience: Patience
+    secrets: tuple[str, ...] = ()
+    down: bool = False
+    """The last call outlasted its patience: those that follow wait only briefly, until one gets through."""
 
 
 @frozen
@@ -41,25 +57,44 @@ class _Patient:
 
     model: ChatModel
     name: str
-    limiter: Limiter
-    patience: Patience
+    provider: _Provider
 
     def complete(self, request: ChatRequest) -> ChatReply:
-        def attempt() -> ChatReply:
-            with self.limiter.place():
-                try:
-                    return self.model.complete(request)
-                except FinassayError as error:
-                    raise _cleared(error, request) from None
-                except Exception as error:  # somebody else's code; what it does not tell apart does not pass by waiting
-                    raise ProviderRefusedError(_clear(f"{self.name} failed: {type(error).__name__}: {error}", request)) from None
+        patience = self.provider.patience
+        if self.provider.down:
+            patience = evolve(patience, seconds=min(patience.seconds, BRIEF_SECONDS))
+        try:
+            reply = patience.call(self.name, lambda: self._attempt(request))
+        except ProviderError as error:
+            self.provider.down = self.provider.down or error.retry
+            raise
+        self.provider.down = False
+        return reply
 
-        return self.patience.call(self.name, attempt)
+    def _attempt(self, request: ChatRequest) -> ChatReply:
+        with self.provider.limiter.place():
+            try:
+                return self.model.complete(request)
+            except FinassayError as error:
+                raise self._cleared(error, request) from None
+            except Exception as error:  # somebody else's code; what it does not tell apart does not pass by waiting
+                raise ProviderRefusedError(self._clear(f"{self.name} failed: {type(error).__name__}: {error}", request)) from None
+
+    def _cleared(self, error: FinassayError, request: ChatRequest) -> FinassayError:
+        """The same error with another message, and without the ones that it came from: those may hold the request or the key."""
+        message, hint = self._clear(str(error), request), self._clear(error.hint, request)
+        if isinstance(error, ProviderError) and not isinstance(error, ProviderRefusedError):
+            return ProviderError(message, hint=hint, retry_after=error.retry_after)
+        return ProviderRefusedError(message, hint=hint)
+
+    def _clear(self, text: str, request: ChatRequest) -> str:
+        text = without_secrets(text[: 4 * MAX_MESSAGE], (*secrets_around(), *self.provider.secrets))
+        return without_passages(text, [m.text for m in request.messages])[:MAX_MESSAGE]
 
 
 @define
 class _Metered:
-    """A patient model that keeps to the budget and writes the ledger."""
+    """A patient model that keeps to the budget and writes the ledger. Satisfies `ChatModel`."""
 
     model: _Patient
     capabilities: ModelCapabilities
@@ -83,11 +118,12 @@ class _Metered:
         return reply
 
     def _write(self, request: ChatRequest, started: float, reply: ChatReply | None = None, failed: str = "") -> None:
-        entry = blank_entry(self.role or request.role, self.id, request)
+        entry = blank_entry(self.role, self.id, request)
         entry = evolve(entry, seconds=round(time.monotonic() - started, 3), failed=failed)
         if reply is not None:
             usage = reply.usage
-            cost = 0.0 if self.capabilities.free and usage.cost_usd is None else self.prices.cost(self.short, request, reply)
+            free = self.capabilities.free and usage.cost_usd is None
+            cost = 0.0 if free else self.prices.cost(self.short, request, reply)
             entry = evolve(
                 entry,
                 input_tokens=usage.input_tokens,
@@ -96,15 +132,19 @@ class _Metered:
                 reasoning_tokens=usage.reasoning_tokens,
                 cost_usd=cost,
                 bound_usd=self.prices.at_most(self.short, request) if cost is None else None,
-                prices="provider" if usage.cost_usd is not None or self.capabilities.free else self.prices.source(self.short),
+                prices="provider" if free or usage.cost_usd is not None else self.prices.source(self.short),
                 finish=reply.finish,
             )
         self.service.ledger.add(entry)
 
+    @property
+    def priced(self) -> bool:
+        return self.capabilities.free or self.prices.known(self.short)
+
 
 @define
 class ServedModel:
-    """A model as components get it. Satisfies `finassay.api.model.ChatModel`."""
+    """A model as components get it. Satisfies `ChatModel`."""
 
     id: str
     family: str
@@ -119,14 +159,22 @@ class ServedModel:
         """A reply, from the run's store where it has one. Raises `ProviderError` once patience is at its end, `BudgetError`."""
         if self._store is None:
             return self._inner.complete(request)
-        kept = self._store.get(request_digest(self.id, self.options, request))
-        if kept is not None and kept.reply.finish in USABLE:
-            entry = blank_entry(self._role or request.role, self.id, request)
-            self._ledger.add(evolve(entry, stored=True, finish=kept.reply.finish, cost_usd=0.0))
-            return evolve(kept.reply, meta={**kept.reply.meta, "stored": True})
+        kept = self._kept(self._store, request)
+        if kept is not None:
+            entry = blank_entry(self._role, self.id, request)
+            self._ledger.add(evolve(entry, stored=True, finish=kept.finish, cost_usd=0.0))
+            return evolve(kept, meta={**kept.meta, "stored": True})
         reply = self._inner.complete(request)
         self._store.put(self.id, self.options, request, reply)
         return reply
+
+    def _kept(self, store: ExchangeStore, request: ChatRequest) -> ChatReply | None:
+        """The stored reply, if it can be used again; a file that cannot be read is asked anew and written over."""
+        try:
+            kept = store.get(request_digest(self.id, self.options, request))
+        except InvalidFileError:
+            return None
+        return kept.reply if kept is not None and kept.reply.finish in USABLE else None
 
 
 @define
@@ -143,14 +191,15 @@ class ModelService:
     folder: Path | None = None
     budget: Budget = Budget()
     waits: Waits = nobody_waits
+    """Told before each wait; may be set later."""
     sleep: Callable[[float], None] = time.sleep
     ledger: Ledger = field(init=False)
     store: ExchangeStore | None = field(init=False)
-    refused: BudgetError | None = field(init=False, default=None)
-    """The last call that a budget did not allow."""
     made: dict[str, "_Metered"] = field(init=False, factory=dict)
     """Every model that was asked for, by its name."""
-    _limiters: dict[str, Limiter] = field(init=False, factory=dict)
+    origins: dict[str, Origin] = field(init=False, factory=dict)
+    """Where the providers that were asked for come from."""
+    _providers: dict[str, _Provider] = field(init=False, factory=dict)
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
 
     def __attrs_post_init__(self) -> None:
@@ -159,52 +208,72 @@ class ModelService:
 
     def get(self, name: str, options: Mapping[str, Json] | None = None) -> ChatModel:
         """The model spelled `PROVIDER/NAME`, ready for use. Raises `CatalogError`, `UsageError`, `ProviderRefusedError` (no key)."""
-        return self._served(name, options or {}, self.store, "")
+        return self.serve(name, options or {}, "", stored=True)
 
-    def for_agents(self) -> "AgentModels":
-        """The same models without the store: an agent is never answered from it."""
-        return AgentModels(self)
+    def to(self, role: str) -> "ComponentModels":
+        """The models of one component, which remembers what it asked for. An agent is never answered from the store."""
+        return ComponentModels(self, role)
 
-    def _served(self, name: str, options: Mapping[str, Json], store: ExchangeStore | None, role: str) -> ServedModel:
+    def serve(self, name: str, options: Mapping[str, Json], role: str, *, stored: bool) -> ServedModel:
+        """As `get`, for a role: what the ledger calls a caller that does not name itself, and an agent always."""
         provider, short = split_name(name)
         settings = self.settings.get(provider, ProviderSettings())
         merged: dict[str, Json] = {**settings.options, **options}
         refuse_keys(provider, merged)
         model, origin = self.catalog.create("model", provider, {**merged, "name": short})
-        patience = Patience(settings.patience_seconds, self._told, self.sleep)
-        patient = _Patient(model, model.id, self._limiter(origin.id, settings), patience)
-        metered = _Metered(
-            patient, model.capabilities, model.id, model.family, short, table_for(provider, settings.prices, merged), self, role
-        )
+        self.origins[origin.id] = origin
+        patient = _Patient(model, model.id, self._provider(provider, origin, settings, model))
+        prices = table_for(provider, settings.prices, merged)
+        metered = _Metered(patient, model.capabilities, model.id, model.family, short, prices, self, role)
         self.made[model.id] = metered
+        store = self.store if stored else None
         return ServedModel(model.id, model.family, model.capabilities, merged, Structured(metered), store, self.ledger, role)
 
-    def _limiter(self, provider: str, settings: ProviderSettings) -> Limiter:
+    def _provider(self, name: str, origin: Origin, settings: ProviderSettings, model: ChatModel) -> _Provider:
+        factory = self.catalog.factory(self.catalog.find("model", name))
+        key = credential(tuple(getattr(model, "credentials", getattr(factory, "credentials", ()))))
         with self._lock:
-            if provider not in self._limiters:
+            if origin.id not in self._providers:
                 folder = self.folder / LOCKS if self.folder else None
-                self._limiters[provider] = Limiter(provider, settings.concurrency, settings.requests_per_minute, folder, self.sleep)
-            return self._limiters[provider]
+                limiter = Limiter(origin.id, settings.concurrency, settings.requests_per_minute, folder, self.sleep)
+                patience = Patience(settings.patience_seconds, self._told, self.sleep)
+                self._providers[origin.id] = _Provider(limiter, patience)
+            provider = self._providers[origin.id]
+            if key and key not in provider.secrets:
+                provider.secrets = (*provider.secrets, key)
+            return provider
 
     def _told(self, model: str, seconds: float, error: ProviderError) -> None:
         self.waits(model, seconds, error)
 
+    def secrets(self) -> tuple[str, ...]:
+        """The keys of the providers that were asked for: what must not be seen in any record."""
+        return tuple(key for provider in self._providers.values() for key in provider.secrets)
+
     def afford(self, model: "_Metered | None" = None) -> None:
         """Raises `BudgetError` if nothing may be spent any more, or the price of a model that would be asked is unknown."""
-        try:
-            if model is not None and self.budget and not model.capabilities.free and not model.prices.known(model.short):
-                raise BudgetError(unpriced(model.id), hint=UNPRICED_HINT)
-            self.budget.check(self.ledger, served().session)
-        except BudgetError as error:
-            self.refused = error
-            raise
+        if model is not None and self.budget and not model.priced:
+            raise BudgetError(unpriced(model.id), hint=UNPRICED_HINT)
+        self.budget.check(self.ledger, served().session)
 
     def problems(self) -> list[str]:
         """What stands against the budget, of the models that were asked for until now: those whose price is unknown."""
-        if not self.budget:
-            return []
-        found = [m for m in self.made.values() if not m.capabilities.free and not m.prices.known(m.short)]
-        return [f"{unpriced(m.id)} ({UNPRICED_HINT})" for m in found]
+        return [f"{unpriced(m.id)} ({UNPRICED_HINT})" for m in self.made.values() if not m.priced] if self.budget else []
+
+
+@define
+class ComponentModels:
+    """The models of one component. Implements `finassay.api.model.Models`."""
+
+    service: ModelService
+    role: str
+    asked: dict[str, dict[str, Json]] = field(init=False, factory=dict)
+    """Name of each model to its family and options: part of what the component's results rest on."""
+
+    def get(self, name: str, options: Mapping[str, Json] | None = None) -> ChatModel:
+        model = self.service.serve(name, options or {}, self.role, stored=self.role != AGENT)
+        self.asked[model.id] = {"family": model.family, "options": dict(model.options)}
+        return model
 
 
 UNPRICED_HINT: Final = "State its rates under [run.models.PROVIDER.prices] in finassay.toml, or leave the budget out."
@@ -212,16 +281,6 @@ UNPRICED_HINT: Final = "State its rates under [run.models.PROVIDER.prices] in fi
 
 def unpriced(model: str) -> str:
     return f"the price of model {model!r} is unknown, so that no budget can be kept"
-
-
-@frozen
-class AgentModels:
-    """Models for agents. Implements `finassay.api.model.Models`."""
-
-    service: ModelService
-
-    def get(self, name: str, options: Mapping[str, Json] | None = None) -> ChatModel:
-        return self.service._served(name, options or {}, None, "agent")
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -246,20 +305,5 @@ def refuse_keys(provider: str, options: Mapping[str, Any]) -> None:
 def blank_entry(role: str, model: str, request: ChatRequest) -> Entry:
     """A ledger's line with who asked and whom."""
     here = served()
-    return Entry(role or "unnamed", model, here.session, here.turn, request.about[:60], when=now())
-
-
-def _clear(text: str, request: ChatRequest) -> str:
-    text = without_secrets(text[: 4 * MAX_MESSAGE], secrets_around())
-    return without_passages(text, [m.text for m in request.messages])[:MAX_MESSAGE]
-
-
-def _cleared(error: FinassayError, request: ChatRequest) -> FinassayError:
-    """The same error with another message, and without the ones that it came from: those may hold the request."""
-    message, hint = _clear(str(error), request), _clear(error.hint, request)
-    if isinstance(error, ProviderError):
-        kind = ProviderRefusedError if isinstance(error, ProviderRefusedError) else ProviderError
-        return kind(message, hint=hint, retry_after=error.retry_after)
-    if isinstance(error, CatalogError):
-        return CatalogError(message, hint=hint)
-    return ProviderRefusedError(message, hint=hint)
+    who = role if role == AGENT else request.role or role
+    return Entry(who or "unnamed", model, here.session, here.turn, request.about[:60], when=now())
