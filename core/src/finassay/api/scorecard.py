@@ -78,6 +78,12 @@ class Elicitation:
     """Share of H∖S that the delivered strategy does not match; None if nothing was left unstated or nothing was graded."""
 
 
+def with_models(name: str, identity: Json) -> str:
+    """The id of a component with the models that its identity names, for people: two judges of one id may be two judges."""
+    models = identity.get("models") if isinstance(identity, Mapping) else None
+    return f"{name} ({', '.join(sorted(map(str, models)))})" if isinstance(models, Mapping) and models else name
+
+
 @frozen
 class Evaluator:
     """What graded: a hash of the scoring code and who took part."""
@@ -87,6 +93,13 @@ class Evaluator:
     checks: tuple[str, ...]
     parts: Mapping[str, str] = Factory(dict)
     """Distribution to version."""
+    judge_identity: Mapping[str, Json] = Factory(dict)
+    """What the judge's answers rest on besides its code: its options, its models, the digests of its prompts. Part of the hash."""
+
+    @property
+    def judge_name(self) -> str:
+        """The judge with the models that it asks, for people."""
+        return with_models(self.judge, self.judge_identity)
 
 
 @frozen

@@ -1,11 +1,13 @@
 """Simulators of the user, and the decision that each of their turns is."""
 
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
-from attrs import frozen
+from attrs import Factory, frozen
 
 from finassay.api.conversation import Conversation
 from finassay.api.persona import Persona
+from finassay.api.strategy import Item
 from finassay.api.task import Task
 
 Action = Literal["clarify", "follow_up", "challenge", "close", "block"]
@@ -71,7 +73,12 @@ class Rejection:
 
 @runtime_checkable
 class Simulator(Protocol):
-    """Plays the user. What it returns is validated before anything is sent; at most six regenerations, then the session is void."""
+    """Plays the user. What it returns is validated before anything is sent; at most six regenerations, then the session is void.
+
+    A simulator may also carry `identity`, a mapping that JSON can hold, of all that decides what it says (model, options, digest of the
+    prompt): it stands on the session. It may be a `DisclosureChecker` as well. `SimulatorError` is a try without a decision, and is
+    regenerated like an invalid one; `ProviderError` leaves the session waiting.
+    """
 
     id: str
     version: str
@@ -82,5 +89,27 @@ class Simulator(Protocol):
         ...
 
     def decide(self, scene: Scene, rejections: tuple[Rejection, ...] = ()) -> Decision:
-        """The user's turn after the agent's last message. `rejections` say what was wrong with the tries before."""
+        """The user's turn after the agent's last message. `rejections` say what was wrong with all tries before."""
+        ...
+
+
+@frozen
+class DisclosureVerdict:
+    """What a second check found: item id to the words that show it. Words that do not stand in the message count for nothing."""
+
+    told: Mapping[str, str] = Factory(dict)
+    """Items that the user's message states, with its words."""
+    raised: Mapping[str, str] = Factory(dict)
+    """Items that the agent's message asks about or proposes, with its words."""
+
+
+@runtime_checkable
+class DisclosureChecker(Protocol):
+    """A simulator that can also decide what the phrase matcher leaves open (paper, section 3.3). Asked only where something is left open."""
+
+    def check_disclosure(self, items: Sequence[Item], user_message: str, agent_message: str, seed: int = 0) -> DisclosureVerdict:
+        """Which of the items the user's message states, and which the agent's message raised. `agent_message` is empty at the opening.
+
+        Raises `SimulatorError` where no verdict comes: the matcher alone then decides.
+        """
         ...

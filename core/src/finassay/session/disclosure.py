@@ -1,12 +1,13 @@
 """The disclosure gate: S_t ∖ S_{t−1} ⊆ Q(a_t) (paper, equation 2), enforced before a message is sent, for every simulator."""
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from attrs import evolve, frozen
 
-from finassay.api.matching import asks_about, normalise, raised, sentences, stated
-from finassay.api.simulator import Rejection
+from finassay.api.matching import asks_about, contains_quote, normalise, raised, sentences, stated
+from finassay.api.simulator import DisclosureVerdict, Rejection
 from finassay.api.strategy import Belief, Item
 
 RULES: Final = {
@@ -15,6 +16,9 @@ RULES: Final = {
     "volunteered": "the message tells an item, or settles a component, that the agent did not raise",
 }
 """Rule id to what a message that breaks it does."""
+
+Ask = Callable[[tuple[Item, ...]], DisclosureVerdict | None]
+"""The second check on the items that the matcher leaves open; None where no verdict comes."""
 
 _LEFT_OPEN = re.compile(r"\b(?:no (?:strong )?(?:preference|view|opinion)|you choose|your call|up to you|(?:do not|don't) mind)\b")
 
@@ -31,29 +35,70 @@ class Disclosure:
 
     def check_opening(self, message: str) -> tuple[Rejection, ...]:
         """The opening states the belief's opening items, all of them and no other, and settles no component that the belief leaves out."""
-        told, wanted = stated(self._sayable, message), frozenset(self.belief.opening)
+        return self.read(message, "", opening=True).rejections
+
+    def check(self, message: str, agent_message: str) -> tuple[Rejection, ...]:
+        """One rejection for each item that the message tells first although the agent did not raise it. Repeating what was told is free."""
+        return self.read(message, agent_message).rejections
+
+    def after(self, message: str, agent_message: str) -> "Disclosure":
+        """The state once the message was sent."""
+        return self.read(message, agent_message).after
+
+    def read(self, message: str, agent_message: str, ask: Ask | None = None, *, opening: bool = False) -> "Heard":
+        """What a message tells, with the matcher's verdict and, where that leaves something open, that of the second check.
+
+        Open is what a message may tell in words that the matcher does not know, and what it tells although no words are known with which
+        the agent raised it. `opening`: the message is held to the opening's rules.
+        """
+        fresh = stated(self.sayable, message, agent_message) - self.stated
+        asked = raised(self.sayable, agent_message) if agent_message else frozenset[str]()
+        unclear = {item.id for item in self.belief.items if item.id not in self.stated | fresh and touches(item, message)}
+        doubtful = unclear if opening else unclear | (fresh - asked)
+        verdict = ask(tuple(item for item in self.sayable if item.id in doubtful)) if ask and doubtful else None
+        if verdict is not None:
+            told = {name for name, words in verdict.told.items() if name in unclear and contains_quote(words, message)}
+            fresh, unclear = fresh | told, set()
+            asked |= {name for name, words in verdict.raised.items() if name in doubtful and contains_quote(words, agent_message)}
+        rejections = self._of_opening(fresh) if opening else _volunteered(fresh - asked)
+        voiced = frozenset(item.id for item in self.belief.items)
+        after = evolve(self, stated=self.stated | (fresh & voiced), undecided=frozenset(unclear))
+        return Heard(rejections, after, fresh, asked, frozenset(doubtful), verdict)
+
+    def _of_opening(self, told: frozenset[str]) -> tuple[Rejection, ...]:
+        wanted = frozenset(self.belief.opening)
         problems = [Rejection("opening-incomplete", f"the opening does not tell {name}") for name in sorted(wanted - told)]
         problems += [Rejection("opening-tells-too-much", f"the opening tells {name}") for name in sorted(told - wanted)]
         return tuple(problems)
 
-    def check(self, message: str, agent_message: str) -> tuple[Rejection, ...]:
-        """One rejection for each item that the message tells first although the agent did not raise it. Repeating what was told is free."""
-        fresh = stated(self._sayable, message, agent_message) - self.stated
-        volunteered = fresh - raised(self._sayable, agent_message) if fresh else fresh
-        return tuple(Rejection("volunteered", f"the message tells {name}, which the agent did not raise") for name in sorted(volunteered))
-
-    def after(self, message: str, agent_message: str) -> "Disclosure":
-        """The state once the message was sent."""
-        told = self.stated | stated(self.belief.items, message, agent_message)
-        unclear = (item.id for item in self.belief.items if item.id not in told and _touches(item, message))
-        return evolve(self, stated=told, undecided=frozenset(unclear))
-
     @property
-    def _sayable(self) -> tuple[Item, ...]:
+    def sayable(self) -> tuple[Item, ...]:
+        """Everything that words could settle: the items of H and the components that the belief leaves out."""
         return (*self.belief.items, *self.belief.absent)
 
 
-def _touches(item: Item, message: str) -> bool:
+@frozen
+class Heard:
+    """What the gate found in one message."""
+
+    rejections: tuple[Rejection, ...]
+    after: Disclosure
+    """What the user has told once the message is sent."""
+    told: frozenset[str]
+    """Items, absent components included, that it tells for the first time."""
+    raised: frozenset[str]
+    """Q(a_t)."""
+    doubtful: frozenset[str] = frozenset()
+    """What the matcher left open."""
+    verdict: DisclosureVerdict | None = None
+    """The second check's, if there was one."""
+
+
+def _volunteered(items: frozenset[str]) -> tuple[Rejection, ...]:
+    return tuple(Rejection("volunteered", f"the message tells {name}, which the agent did not raise") for name in sorted(items))
+
+
+def touches(item: Item, message: str) -> bool:
     """Whether a sentence that decides something speaks about the item's choice without a phrase that the matcher knows."""
     for sentence in sentences(message):
         if sentence.question or _LEFT_OPEN.search(sentence.norm):

@@ -1,0 +1,51 @@
+"""Labels of what the simulated user said: how well each message kept to its part, and what it did to the agent.
+
+Programs label every message when it is sent. The labels are first labels: people may decide otherwise. Leaks help an agent and errors
+hinder it, so that rates are told in both directions.
+"""
+
+from enum import StrEnum
+
+from attrs import frozen
+
+
+class Conduct(StrEnum):
+    """What a message was, by its worst slip."""
+
+    ERROR_FREE = "error-free"
+    BENIGN = "benign"
+    """It broke a rule of the part, with no effect on what the agent can know or build."""
+    HELPED = "critical-helped"
+    """It gave away something that the agent had not asked for."""
+    HINDERED = "critical-hindered"
+    """It misled the agent, or kept back what it was asked for."""
+
+
+@frozen
+class Slip:
+    """One thing that a message did wrong. Sealed: `reason` and `items` name what is hidden."""
+
+    kind: str
+    effect: Conduct
+    reason: str
+    quote: str
+    """The sentence, verbatim."""
+    items: tuple[str, ...] = ()
+
+
+@frozen
+class UserLabel:
+    """The label of one message of the user, with its reasons."""
+
+    turn: int
+    label: Conduct
+    slips: tuple[Slip, ...] = ()
+
+
+WORST_FIRST = (Conduct.HINDERED, Conduct.HELPED, Conduct.BENIGN)
+
+
+def label_of(turn: int, slips: tuple[Slip, ...]) -> UserLabel:
+    """The label that a message's slips give: the worst counts, misleading before giving away."""
+    effects = {slip.effect for slip in slips}
+    return UserLabel(turn, next((effect for effect in WORST_FIRST if effect in effects), Conduct.ERROR_FREE), slips)
