@@ -14,12 +14,13 @@ import pytest
 class ComponentConformance:
     """Runs every check of the kind; a failed 'must' fails the test, a failed 'should' warns in the report.
 
-    Required: `kind` and `id`. Reserved: `test_conforms` cannot be overridden, so that a component cannot excuse itself.
+    Required: `kind` and `id`; a component that talks to models also wants `models`, such as `FakeModels`. Reserved: `test_conforms` cannot be overridden, so that a component cannot excuse itself.
     """
 
     kind: ClassVar[str] = ""
     id: ClassVar[str] = ""
     options: ClassVar[Mapping[str, Any]] = {}
+    models: ClassVar[Any] = None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -32,7 +33,7 @@ class ComponentConformance:
 
         if not self.kind or not self.id:
             pytest.fail(f"{type(self).__name__} must say which component it tests: kind = 'agent'; id = 'codex'")
-        results = list(run_conformance(Catalog.installed(), self.kind, self.id, self.options))
+        results = list(run_conformance(Catalog.installed(), self.kind, self.id, self.options, self.models))
         failed = [f"{r.id}: {r.reason}: {r.detail}" for r in results if not r.ok and r.level == "must"]
         assert results, "nothing was checked"
         assert not failed, "\n".join(failed)

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
+from finassay.api.model import Models
 from finassay.catalog.catalog import Catalog, Offer
 from finassay.runs.build import best_sandbox
 from finassay.testing import grammars, kinds, processes
@@ -35,9 +36,10 @@ class ComponentSubject:
     catalog: Catalog
     offer: Offer
     options: Mapping[str, Any]
+    models: Models | None = None
 
     def create(self) -> Any:
-        return self.catalog.create(self.offer.kind, self.offer.qualified, self.options)[0]
+        return self.catalog.create(self.offer.kind, self.offer.qualified, self.options, models=self.models)[0]
 
 
 @conformance("component", "loads", "the entry point resolves to a factory of a supported API version")
@@ -93,9 +95,14 @@ _SUBJECTS: dict[str, Callable[[ComponentSubject], Any]] = {
 }
 
 
-def run_conformance(catalog: Catalog, kind: str, name: str, options: Mapping[str, Any] | None = None) -> Iterator[Result]:
-    """Every result for an installed component. What cannot even be loaded ends after the checks that say so. Raises `CatalogError`."""
-    subject = ComponentSubject(catalog, catalog.find(kind, name), options or {})
+def run_conformance(
+    catalog: Catalog, kind: str, name: str, options: Mapping[str, Any] | None = None, models: Models | None = None
+) -> Iterator[Result]:
+    """Every result for an installed component; `models` for one that talks to models.
+
+    What cannot even be loaded ends after the checks that say so. Raises `CatalogError`.
+    """
+    subject = ComponentSubject(catalog, catalog.find(kind, name), options or {}, models)
     ready = True
     for result in run_checks("component", subject):
         ready &= result.ok or result.level != "must"

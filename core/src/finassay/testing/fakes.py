@@ -8,8 +8,9 @@ from attrs import define, field
 
 from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext, Usage
 from finassay.api.delivery import LogEvent
+from finassay.api.errors import UsageError
 from finassay.api.grading import Answer, JudgeRequest, LabelQuestion, Quote
-from finassay.api.model import ChatReply, ChatRequest, ModelCapabilities
+from finassay.api.model import ChatModel, ChatReply, ChatRequest, ModelCapabilities
 from finassay.api.sandbox import Box, BoxProcess, BoxSpec, Isolation, Probe
 from finassay.api.simulator import Decision, Observation, Rejection, Scene
 from finassay.session.intake import FOLDER
@@ -134,6 +135,38 @@ class FakeChatModel:
         if isinstance(reply, Exception):
             raise reply
         return reply
+
+
+@define
+class FunctionChatModel:
+    """Replies by a function of the request, for models that are asked in no fixed order; raises what is an exception."""
+
+    reply: Callable[[ChatRequest], ChatReply | Exception]
+    id: str = "fake/model"
+    family: str = "fake"
+    capabilities: ModelCapabilities = ModelCapabilities(structured=True, search=True, fetch=True)
+    requests: list[ChatRequest] = field(factory=list)
+
+    def complete(self, request: ChatRequest) -> ChatReply:
+        self.requests.append(request)
+        reply = self.reply(request)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+
+@define
+class FakeModels:
+    """Models by the name that they are asked for, whatever their options, which are kept. Any other name is a `UsageError`."""
+
+    models: Mapping[str, ChatModel]
+    asked: list[tuple[str, Mapping[str, Any]]] = field(factory=list)
+
+    def get(self, name: str, options: Mapping[str, Any] | None = None) -> ChatModel:
+        self.asked.append((name, dict(options or {})))
+        if name not in self.models:
+            raise UsageError(f"no model {name!r}", hint=f"There are {', '.join(self.models) or 'none'}.")
+        return self.models[name]
 
 
 @define
