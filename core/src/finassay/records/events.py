@@ -1,7 +1,8 @@
 """A session's append-only log, its source of truth, and what is read back from it.
 
 Two files lie side by side. `events.jsonl` holds what was said, delivered, done and measured, and nothing of the hidden strategy beyond what the
-user said aloud. `sealed.jsonl` holds what only the evaluator may read: which items were raised and stated, and why decisions were refused.
+user said aloud. `sealed.jsonl` holds what only the evaluator may read: which items were raised, told and left open, the second check's
+verdict on them, the label of every message with its reasons, and why decisions were refused.
 A line is written with one call; each turn is synced once, when the agent's part of it is over; a torn last line, which only a crash leaves, is ignored when reading and cut off before
 the next line is appended.
 """
@@ -18,6 +19,7 @@ from finassay.api.agent import Usage
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import DeliveredFile, Delivery, LogEvent, Rejected, TurnFacts
 from finassay.api.errors import InvalidFileError
+from finassay.api.labels import UserLabel
 from finassay.api.scorecard import UserTurn
 from finassay.records.convert import from_json, to_json
 
@@ -117,6 +119,7 @@ class SessionState:
     ended: str | None = None
     end_detail: str = ""
     seconds: float = 0.0
+    labels: tuple[UserLabel, ...] = ()
 
     @property
     def turn(self) -> int:
@@ -160,9 +163,16 @@ def restore(events: EventLog, sealed: EventLog) -> SessionState:
         except (KeyError, TypeError) as error:
             raise InvalidFileError(f"{place}: {event.get('type')} event without {error}") from error
     known = {m.turn for m in state.conversation.of("user")}
+    labels: dict[int, UserLabel] = {}
     for event in sealed.read():
-        if event["type"] == "disclosure" and event.get("turn") in known:
+        if event.get("turn") not in known:
+            continue
+        if event["type"] == "disclosure":
             state.stated |= frozenset(event.get("stated", ()))
+        elif event["type"] == "label":
+            label = from_json(UserLabel, {k: v for k, v in event.items() if k != "type"}, str(sealed.path))
+            labels[label.turn] = label  # of a message that was written twice because of a crash the last counts
+    state.labels = tuple(labels[turn] for turn in sorted(labels))
     return state
 
 

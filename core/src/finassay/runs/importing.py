@@ -15,14 +15,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, fields, frozen
 from pydantic import ValidationError
 
 from finassay.api.agent import Usage
-from finassay.api.conversation import Message
-from finassay.api.delivery import DeliveredFile, Delivery, LogEvent, TurnFacts
+from finassay.api.conversation import Conversation, Message
+from finassay.api.delivery import Blobs, DeliveredFile, Delivery, LogEvent, TurnFacts
 from finassay.api.errors import CatalogError, InvalidFileError, UsageError
+from finassay.api.persona import Persona, Voice
 from finassay.api.scorecard import UserTurn
+from finassay.api.simulator import Scene
 from finassay.api.strategy import Belief, Strategy, Universe
 from finassay.api.task import Conditions, Task
 from finassay.catalog.catalog import Catalog
@@ -33,7 +35,10 @@ from finassay.records.imported import FILE, FILES, MAX_FILES, ImportedSession, I
 from finassay.runs.folder import RunFolder, SessionKey
 from finassay.runs.identity import digest_of
 from finassay.session.disclosure import Disclosure
+from finassay.session.excerpts import excerpts
 from finassay.session.intake import IntakeLimits, take_file, take_tree
+from finassay.session.labels import labelled
+from finassay.session.speech import disclosure_events, labelled_turn
 
 MAX_JSON = 256 * 2**20
 LIMITS = IntakeLimits()
@@ -257,7 +262,7 @@ def _store(folder: RunFolder, key: SessionKey, task: Task, session: ImportedSess
     identity = _identity(key, task, session, digest)
     try:
         events.append({"type": "session", "schema_version": VERSION, "identity": identity, "digest": digest_of(identity)})
-        _converse(events, sealed, task, session, trees)
+        _converse(events, sealed, task, session, trees, folder.blobs)
         events.append(end_event(session.end.reason, session.end.why, ""))
         told = {"type": "imported", "belief": session.task.belief, "stated_by_turn": session.end.stated_by_turn}
         sealed.append({**told, "not_read": unknown(session)})
@@ -280,26 +285,33 @@ def _identity(key: SessionKey, task: Task, session: ImportedSession, digest: str
     }
 
 
-def _converse(events: EventLog, sealed: EventLog, task: Task, session: ImportedSession, trees: list[Delivery]) -> None:
+def _converse(events: EventLog, sealed: EventLog, task: Task, session: ImportedSession, trees: list[Delivery], blobs: Blobs) -> None:
     """The conversation as a session of our own would have recorded it; what the user told is read from the words."""
     by_turn = {tree.turn: tree for tree in trees}
-    disclosure, heard = Disclosure(task.belief), ""
+    disclosure, scene = Disclosure(task.belief), Scene(task, _nobody(task.persona), Conversation())
     last = session.conversation[-1]
     for said in session.conversation:
+        message = Message(f"{said.sender[0]}{said.turn}", said.turn, said.sender, said.text, said.cut)
         if said.sender == "user":
-            before, disclosure = disclosure, disclosure.after(said.text, heard)
-            if disclosure != before:
-                stated, undecided = sorted(disclosure.stated), sorted(disclosure.undecided)
-                sealed.append({"type": "disclosure", "turn": said.turn, "stated": stated, "undecided": undecided}, sync=False)
             action = "open" if said.turn == 0 else "close" if said is last and session.end.reason == "satisfied" else "continue"
-            message = Message(f"u{said.turn}", said.turn, "user", said.text)
-            events.append(user_event(message, UserTurn(said.turn, action, 0), said.seconds or 0.0), sync=False)
+            agent = scene.conversation.last("agent")
+            heard = disclosure.read(said.text, agent.text if agent else "", opening=said.turn == 0)
+            label = labelled(said.text, action, scene, disclosure, heard)
+            disclosure = heard.after
+            sealed.append(*disclosure_events(said.turn, heard, label), sync=False)
+            events.append(user_event(message, labelled_turn(UserTurn(said.turn, action, 0), label), said.seconds or 0.0), sync=False)
         else:
-            heard = said.text
-            message = Message(f"a{said.turn}", said.turn, "agent", said.text, said.cut)
+            known = tuple(tree for tree in trees if tree.turn <= said.turn)
+            scene = evolve(scene, excerpts=excerpts(known, blobs), files=tuple(f.path for f in known[-1].files), cut=said.cut)
             log = tuple(LogEvent(e.turn, e.kind, e.data, e.seconds) for e in session.log if e.turn == said.turn)
             facts = TurnFacts(said.turn, said.seconds or 0.0, said.cut)
             events.append(agent_event(message, by_turn[said.turn], facts, log, Usage()), sync=False)
+        scene = evolve(scene, conversation=scene.conversation.with_message(message))
+
+
+def _nobody(name: str) -> Persona:
+    """Stands for a user of whom only the name is known."""
+    return Persona(name, name, "", "", (), (), (), Voice(*[()] * len(fields(Voice))))
 
 
 def _manifest(folder: RunFolder, agent: str) -> dict[str, Any]:

@@ -7,10 +7,11 @@ tries, if the simulator can do otherwise; after that it is sent with its label, 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, TypeVar
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from finassay.api.errors import SimulatorError
 from finassay.api.labels import Conduct, UserLabel
+from finassay.api.scorecard import UserTurn
 from finassay.api.simulator import DisclosureChecker, DisclosureVerdict, Rejection, Scene, Simulator
 from finassay.api.strategy import Item
 from finassay.records.convert import to_json
@@ -115,3 +116,8 @@ def disclosure_events(turn: int, heard: Heard, label: UserLabel) -> tuple[Mappin
     if heard.verdict is not None:
         disclosure["checked"] = {"items": sorted(heard.doubtful), **to_json(heard.verdict)}
     return disclosure, {"type": "label", **to_json(label)}
+
+
+def labelled_turn(turn: UserTurn, label: UserLabel) -> UserTurn:
+    """What is stored in the open beside a message: its label and the kinds of its slips, without what they were about."""
+    return evolve(turn, label=label.label.value, slips=tuple(dict.fromkeys(slip.kind for slip in label.slips)))
