@@ -117,6 +117,12 @@ class BudgetError(FinassayError):
     exit_code = 10
 
 
+class UnfinishedError(FinassayError):
+    """Sessions of the run wait, or are not graded, because a model's provider was out of reach; the same command goes on with them."""
+
+    exit_code = 11
+
+
 class SandboxError(FinassayError):
     """The sandbox could not start or failed its probe: the environment's failure, the session is run again."""
 

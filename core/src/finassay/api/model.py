@@ -9,8 +9,8 @@ before anything is spent. What besides its options affects what it says (the mod
 optional attribute `identity: Mapping[str, Json]`, which the core puts on every result that it took part in.
 
 A provider's factory carries, besides what every factory does, `credentials: tuple[str, ...]`: the names of the environment variables any of
-which may hold its key; empty where it needs none. A model whose options name another variable carries its own `credentials`. It finds the key with `finassay.api.credentials.credential` and raises
-`ProviderRefusedError` when it is made without one.
+which may hold its key; empty where it needs none. A model whose options name another variable carries its own
+`credentials`. It finds the key with `finassay.api.credentials.credential` and raises `ProviderRefusedError` when it is made without one.
 """
 
 import hashlib

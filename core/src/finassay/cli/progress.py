@@ -1,11 +1,13 @@
 """Progress of long work: a live bar in a terminal, plain lines elsewhere."""
 
 import threading
+import time
 from types import TracebackType
 
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from finassay.api.errors import BudgetError, FinassayError
 from finassay.api.scorecard import Scorecard
 from finassay.cli.render import Terminal
 from finassay.cli.words import one_line
@@ -13,6 +15,9 @@ from finassay.runs.execute import Progress as Callbacks
 from finassay.runs.folder import SessionKey
 from finassay.runs.plan import Planned
 from finassay.session.loop import Ending
+
+SELDOM = 10.0
+"""Seconds between two lines about waiting for one model."""
 
 
 class RunProgress:
@@ -35,6 +40,7 @@ class RunProgress:
         self._graded = self._bar.add_task("graded", total=total)
         self._running: dict[str, str] = {}
         self._details: dict[str, str] = {}
+        self._waits: dict[str, float] = {}
 
     def __enter__(self) -> "RunProgress":
         self._bar.start()
@@ -44,7 +50,7 @@ class RunProgress:
         self._bar.stop()
 
     def callbacks(self) -> Callbacks:
-        return Callbacks(self._started, self._turn, self._ended)
+        return Callbacks(self._started, self._turn, self._ended, self._left)
 
     def _started(self, key: SessionKey, planned: Planned) -> None:
         self._show(key, planned.step)
@@ -60,6 +66,21 @@ class RunProgress:
             self._details[key.id] = ending.detail
         self._bar.advance(self._held)
         self._line(f"{key.id}: {ending.reason}" + (f" ({ending.detail})" if ending.detail else ""))
+
+    def _left(self, key: SessionKey, reason: FinassayError) -> None:
+        with self._lock:
+            self._running.pop(key.id, None)
+        self._line(f"{key.id}: {'stopped' if isinstance(reason, BudgetError) else 'waits'}: {reason}")
+
+    def waits(self, model: str, seconds: float, error: FinassayError) -> None:
+        """Tell that a model is waited for, at most once in a while for each."""
+        now = time.monotonic()
+        with self._lock:
+            told = self._waits.get(model)
+            if told is not None and now - told < SELDOM:
+                return
+            self._waits[model] = now
+        self._line(f"waiting {seconds:.0f} s for {model}: {error}")
 
     def graded(self, key: SessionKey, card: Scorecard, detail: str = "") -> None:
         """Tell of a grading; `detail` says why a session that is not graded ended, if it was not held before these eyes."""

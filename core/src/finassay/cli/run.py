@@ -28,6 +28,8 @@ from finassay.cli.words import one_line
 @click.option("--seconds", "turn_seconds", type=float, help="Overrides Δ of the tasks.")
 @click.option("--grade/--no-grade", "grade", default=None, help="Grade each session when it ends.  [default: grade]")
 @click.option("-o", "--option", "options", multiple=True, help="Option of a component: NAME.KEY=VALUE.")
+@click.option("--budget", "budget_usd", type=float, help="Dollars that the run may cost; it then stops and can be gone on with.")
+@click.option("--session-budget", "session_budget_usd", type=float, help="Dollars that one session may cost, grading included.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done with each session, and stop.")
 def run(agents: tuple[str, ...], tasks_path: Path | None, out: Path, options: tuple[str, ...], dry_run: bool, **flags: Any) -> None:
     """Hold sessions between agents and the simulated user, record and grade them. The same command resumes a stopped run."""
@@ -58,9 +60,12 @@ def run(agents: tuple[str, ...], tasks_path: Path | None, out: Path, options: tu
         folder.write_tasks(tuple(runner.tasks.values()))
         folder.write_manifest(_manifest(folder, settings, built, plan))
         observers.call("finassay_run_started", run=str(out), sessions=len(plan))
-        _hold_and_grade(folder, settings.run, runner, plan, observers)
+        ungraded = _hold_and_grade(folder, settings.run, runner, plan, observers)
         _finish(folder, observers)
-        _print_result(console(), folder, plan, graded=settings.run.grade)
+        try:
+            _print_result(console(), folder, plan, graded=settings.run.grade)
+        finally:
+            raise_unfinished({**runner.left, **ungraded})
 
 
 def chosen(agents: tuple[str, ...], options: tuple[str, ...], flags: dict[str, Any]) -> dict[str, Any]:
@@ -106,14 +111,37 @@ def versions(origins: Any) -> dict[str, str]:
     return {"finassay": version("finassay"), **{o.distribution: o.version for o in origins}}
 
 
-def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], observers: Any) -> None:
-    """Sessions in threads, their gradings in processes; interrupting gives up the turns and gradings in progress."""
+def raise_unfinished(left: dict[Any, Exception]) -> None:
+    """Say what could not go on. Raises `BudgetError` if money was the reason, `UnfinishedError` if a provider was."""
+    from finassay.api.errors import BudgetError, UnfinishedError
+    from finassay.cli.words import count
+
+    if not left:
+        return
+    named = ", ".join(key.id for key in list(left)[:8]) + (f" and {len(left) - 8} more" if len(left) > 8 else "")
+    spent = next((reason for reason in left.values() if isinstance(reason, BudgetError)), None)
+    if spent is not None:
+        raise BudgetError(f"{spent}; not finished: {count(len(left), 'session')} ({named})", hint=spent.hint)
+    reason = next(iter(left.values()))
+    raise UnfinishedError(
+        f"{count(len(left), 'session')} could not go on ({named}): {reason}", hint="When the provider answers, the same command goes on."
+    )
+
+
+def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], observers: Any) -> dict[Any, Exception]:
+    """Sessions in threads, their gradings in processes; interrupting gives up the turns and gradings in progress.
+
+    Returns the sessions that were not graded because the money was spent.
+    """
+    from finassay.api.errors import BudgetError
     from finassay.cli.progress import RunProgress
     from finassay.runs.grade import grading_pool, scorecards, stop_children
 
     stop = threading.Event()
     waiting: dict[Any, Any] = {}
+    ungraded: dict[Any, Exception] = {}
     with RunProgress(len(plan)) as progress, _pool_or_none(folder, settings, grading_pool) as submit:
+        runner.built.models.waits = progress.waits
 
         def after(key: Any) -> None:
             if submit is not None and not scorecards(folder, key):
@@ -125,6 +153,8 @@ def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], ob
                 try:
                     card = future.result()
                 except Exception as error:  # a grading that fails never stops the rest
+                    if isinstance(error, BudgetError):
+                        ungraded[key] = error
                     progress.problem(key, f"not graded: {type(error).__name__}: {error}")
                     continue
                 observers.call("finassay_session_graded", session=key.id, scorecard=card)
@@ -134,6 +164,7 @@ def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], ob
             stop_children()
             click.echo("stopped; the same command goes on where it was", err=True)
             raise SystemExit(130) from None
+    return ungraded
 
 
 @contextmanager

@@ -110,6 +110,15 @@ def load_settings(flags: Mapping[str, Any], *, folder: Path, environment: Mappin
         raise UsageError(f"{origin}: {key}: {first['msg']}", hint=f"Known settings: {known}.") from error
 
 
+def provider_settings(recorded: RunSettings, folder: Path) -> dict[str, ProviderSettings]:
+    """How providers are used: as the run was told, with what `finassay.toml` says of providers now. Raises `UsageError`, `InvalidFileError`."""
+    told = _from_file(folder / FILE).get("models", {})
+    try:
+        return {**recorded.models, **{str(name): ProviderSettings.model_validate(value) for name, value in dict(told).items()}}
+    except (ValidationError, ValueError, TypeError) as error:
+        raise UsageError(f"{FILE}: models: {error}") from error
+
+
 def recorded_settings(manifest: Mapping[str, Any], path: Path) -> RunSettings:
     """The settings that a run's manifest holds. Raises `InvalidFileError` naming its file."""
     try:

@@ -8,7 +8,7 @@ from typing import Final
 
 from attrs import frozen
 
-from finassay.api.scorecard import RunView, Scorecard, SessionView
+from finassay.api.scorecard import RunView, Scorecard, SessionView, with_models
 from finassay.api.verdict import Measured, NotApplicable, Scored
 from finassay.grading.dimensions import DIMENSIONS, SCORED_CATEGORIES
 
@@ -90,11 +90,15 @@ class Summary:
 
 
 def group_of(session: SessionView, view: RunView) -> tuple[str, str, str, str]:
-    """Agent, simulator, judge and evaluator hash; the last two are empty for a session that was not graded."""
+    """Agent, simulator, judge and evaluator hash; the last two are empty for a session that was not graded.
+
+    Simulator and judge stand with the models that they ask.
+    """
     simulator = session.identity.get("simulator")
     named = simulator.get("id") if isinstance(simulator, Mapping) else simulator
-    card = session.scorecard
-    return session.agent, str(named or view.simulator), card.evaluator.judge if card else "", card.evaluator.hash if card else ""
+    played = with_models(str(named or view.simulator), simulator.get("identity") if isinstance(simulator, Mapping) else None)
+    evaluator = session.scorecard.evaluator if session.scorecard else None
+    return session.agent, played, evaluator.judge_name if evaluator else "", evaluator.hash if evaluator else ""
 
 
 def summarise(view: RunView) -> Summary:

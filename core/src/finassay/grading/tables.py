@@ -71,7 +71,7 @@ def session_table(card: Scorecard) -> Table:
     for line in card.incomplete:
         table.add_row("incomplete", Text(line[:300]))
     table.add_row("verdicts", _counts(card))
-    table.add_row("graded by", Text(f"judge {card.evaluator.judge or 'none'}, evaluator {card.evaluator.hash[:12]}"))
+    table.add_row("graded by", Text(f"judge {card.evaluator.judge_name or 'none'}, evaluator {card.evaluator.hash[:12]}"))
     return table
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import Factory, define, field, frozen
 
 from finassay.api.agent import Agent
 from finassay.api.channel import ChannelSpec
@@ -17,8 +17,12 @@ from finassay.api.persona import Persona
 from finassay.api.sandbox import Probe, Sandbox
 from finassay.api.simulator import Simulator
 from finassay.api.task import Task
+from finassay.api.verdict import Json
 from finassay.catalog.catalog import Catalog, Offer
 from finassay.config.settings import Choice, RunSettings
+from finassay.models.ledger import Budget
+from finassay.models.service import AGENT, ComponentModels, ModelService
+from finassay.records.convert import to_json
 
 ALIAS: Final = re.compile(r"\w[\w+-]{0,59}")
 """Aliases stand in session ids, names of folders and terminals."""
@@ -35,9 +39,11 @@ class AgentMaker:
     settings: Any
     sample: Agent
     """One instance, made in the preflight, to read version and capabilities from."""
+    models: ComponentModels
 
     def make(self) -> Agent:
-        agent: Agent = self.factory(self.settings)
+        takes_models = bool(getattr(self.factory, "takes_models", False))
+        agent: Agent = self.factory(self.settings, self.models) if takes_models else self.factory(self.settings)
         return agent
 
 
@@ -49,6 +55,8 @@ class GradingParts:
     judge: Judge | None
     reader: Reader | None
     origins: tuple[Origin, ...]
+    judge_identity: Mapping[str, Json] = Factory(dict)
+    """What a judge's answers rest on besides its code: options, models, digests of its prompts. Empty where there is nothing of it."""
 
 
 @frozen
@@ -57,7 +65,9 @@ class Built:
 
     agents: Mapping[str, AgentMaker]
     personas: Mapping[str, tuple[Persona, Origin]]
+    models: ModelService
     simulator: Simulator
+    simulator_identity: Mapping[str, Json]
     simulator_origin: Origin
     sandbox: Sandbox
     sandbox_origin: Origin
@@ -118,15 +128,34 @@ def best_sandbox(catalog: Catalog) -> str:
     return min(working)[1]
 
 
-def _agent(catalog: Catalog, alias: str, choice: Choice) -> AgentMaker:
+def model_service(catalog: Catalog, settings: RunSettings, folder: Path | None = None) -> ModelService:
+    """The models of a run; without its folder they keep nothing."""
+    return ModelService(catalog, settings.models, folder, Budget(settings.budget_usd, settings.session_budget_usd))
+
+
+def identity_of(component: Any, models: ComponentModels) -> dict[str, Json]:
+    """What the results of a component rest on besides its code and options: the models it asked for, and what it says of itself."""
+    own = getattr(component, "identity", None)
+    asked = {"models": dict(models.asked)} if models.asked else {}
+    return {**asked, **(to_json(own) if isinstance(own, Mapping) else {})}
+
+
+def _agent(catalog: Catalog, service: ModelService, alias: str, choice: Choice) -> AgentMaker:
     offer = catalog.find("agent", choice.id)
     factory = catalog.factory(offer)
     settings = catalog.options(offer, factory, choice.options)
-    sample, _ = catalog.create("agent", choice.id, choice.options)
+    models = service.to(AGENT)
+    sample, _ = catalog.create("agent", choice.id, choice.options, models)
     missing = [name for name in sample.capabilities.credentials if not os.environ.get(name)]
     if missing:
         raise CatalogError(f"agent {alias!r} needs {', '.join(missing)} in the environment")
-    return AgentMaker(alias, choice, offer, factory, settings, sample)
+    return AgentMaker(alias, choice, offer, factory, settings, sample, models)
+
+
+def _simulator(catalog: Catalog, service: ModelService, choice: Choice) -> tuple[Simulator, Origin, dict[str, Json]]:
+    models = service.to("simulator")
+    simulator, origin = catalog.create("simulator", choice.id, choice.options, models)
+    return simulator, origin, identity_of(simulator, models)
 
 
 def _sandbox(catalog: Catalog, choice: Choice) -> tuple[Sandbox, Origin]:
@@ -140,16 +169,18 @@ def _sandbox(catalog: Catalog, choice: Choice) -> tuple[Sandbox, Origin]:
 
 def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out: Path) -> Built:
     """Every chosen component, made and checked. Raises `PreflightError` with all problems."""
-    problems = _Problems()
-    agents = {alias: problems.attempt(_agent, catalog, alias, choice) for alias, choice in settings.agents.items()}
-    simulator = problems.attempt(catalog.create, "simulator", settings.simulator.id, settings.simulator.options)
+    problems, models = _Problems(), model_service(catalog, settings, out)
+    agents = {alias: problems.attempt(_agent, catalog, models, alias, choice) for alias, choice in settings.agents.items()}
+    simulator = problems.attempt(_simulator, catalog, models, settings.simulator)
     sandbox = problems.attempt(_sandbox, catalog, settings.sandbox)
     personas = {name: problems.attempt(catalog.create, "persona", name) for name in sorted({t.persona for t in tasks})}
     channels = {
         name: problems.attempt(catalog.create, "channel", name) for name in sorted({c for t in tasks for c in t.conditions.channels})
     }
     if settings.grade:
-        problems.attempt(build_grading, catalog, settings)
+        problems.attempt(build_grading, catalog, settings, models)
+    else:
+        problems.found += models.problems()
     if not settings.agents:
         problems.found.append("no agent was chosen (name one with --agent)")
     for alias in settings.agents:
@@ -165,16 +196,18 @@ def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out:
     if not _writable(out):
         problems.found.append(f"{out} cannot be written")
     problems.raise_if_any()
-    made = [simulator, sandbox, *personas.values(), *channels.values()]
+    made = [simulator[:2], sandbox, *personas.values(), *channels.values()]
     return Built(
         agents=agents,
         personas={name: (source.persona, origin) for name, (source, origin) in personas.items()},
+        models=models,
         simulator=simulator[0],
+        simulator_identity=simulator[2],
         simulator_origin=simulator[1],
         sandbox=sandbox[0],
         sandbox_origin=sandbox[1],
         channels={name: channel.describe() for name, (channel, _) in channels.items()},
-        origins=(*(m.offer.origin for m in agents.values()), *(origin for _, origin in made)),
+        origins=(*(m.offer.origin for m in agents.values()), *(origin for _, origin in made), *models.origins.values()),
     )
 
 
@@ -183,9 +216,13 @@ def _writable(path: Path) -> bool:
     return existing is not None and existing.is_dir() and os.access(existing, os.W_OK)
 
 
-def build_grading(catalog: Catalog, settings: RunSettings) -> GradingParts:
-    """The installed checks (one for each dimension and role), the judge and the reader. Raises `PreflightError` or `CatalogError`."""
+def build_grading(catalog: Catalog, settings: RunSettings, models: ModelService | None = None) -> GradingParts:
+    """The installed checks (one for each dimension and role), the judge and the reader. Raises `PreflightError` or `CatalogError`.
+
+    A judge that talks to models gets them from `models`; without it from a service of its own, which keeps nothing.
+    """
     problems = _Problems()
+    models = models or model_service(catalog, settings)
     made = [problems.attempt(catalog.create, "check", offer.qualified) for offer in catalog.offers("check")]
     checks: dict[str, Check] = {}
     for check, origin in filter(None, made):
@@ -194,10 +231,16 @@ def build_grading(catalog: Catalog, settings: RunSettings) -> GradingParts:
                 f"two checks serve dimension {check.dimension}: {checks[check.dimension].id} and {check.id} ({origin.distribution})"
             )
         checks[check.dimension] = check
-    judge = problems.attempt(catalog.create, "judge", settings.judge.id, settings.judge.options) if settings.judge.id != "none" else None
+    asked = models.to("judge")
+    judge = None
+    if settings.judge.id != "none":
+        judge = problems.attempt(catalog.create, "judge", settings.judge.id, settings.judge.options, asked)
     reader = (
         problems.attempt(catalog.create, "reader", settings.reader.id, settings.reader.options) if settings.reader.id != "none" else None
     )
+    problems.found += models.problems()
     problems.raise_if_any()
     origins = tuple(origin for _, origin in filter(None, [*made, judge, reader]))
-    return GradingParts(checks, judge[0] if judge else None, reader[0] if reader else None, origins)
+    options = {"options": dict(settings.judge.options)} if settings.judge.options else {}
+    identity = {**options, **identity_of(judge[0], asked)} if judge else {}
+    return GradingParts(checks, judge[0] if judge else None, reader[0] if reader else None, origins, identity)

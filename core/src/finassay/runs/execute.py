@@ -8,23 +8,28 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
+from finassay.api.agent import Usage
 from finassay.api.errors import Blame, FinassayError
 from finassay.api.sandbox import BoxSpec, Limits
 from finassay.api.task import Task
 from finassay.config.settings import RunSettings
 from finassay.grading.outcomes import INVALID
 from finassay.hooks.dispatch import Observers
+from finassay.models.ledger import Entry, Ledger, RunBudgetError, now
+from finassay.models.service import AGENT
+from finassay.models.serving import Serving, serving
 from finassay.records.convert import to_json
 from finassay.records.events import EventLog, Frozen, end_event
+from finassay.records.masking import without_secrets
 from finassay.runs.brief import make_brief
 from finassay.runs.build import AgentMaker, Built
 from finassay.runs.folder import RunFolder, SessionKey
 from finassay.runs.identity import digest_of, session_identity
 from finassay.runs.interpreter import masked_packages
 from finassay.runs.plan import MAX_RERUNS, Planned, plan_session
-from finassay.session.loop import Ending, Participants, Session, Store
+from finassay.session.loop import Ending, Participants, Session, Store, Unfinished
 from finassay.session.turns import Halted
 
 
@@ -35,11 +40,20 @@ class Progress:
     started: Callable[[SessionKey, Planned], None]
     turn: Callable[[SessionKey, int, str], None]
     ended: Callable[[SessionKey, Ending], None]
+    left: Callable[[SessionKey, FinassayError], None] = lambda key, reason: None
+    """A session that cannot go on now and has not ended."""
 
 
 class _SessionObserver:
-    def __init__(self, key: SessionKey, observers: Observers, progress: Progress) -> None:
+    def __init__(self, key: SessionKey, observers: Observers, progress: Progress, here: Serving, ledger: Ledger | None, agent: str) -> None:
         self.key, self.observers, self.progress = key, observers, progress
+        self.here, self.ledger, self.agent = here, ledger, agent
+
+    def agent_used(self, turn: int, usage: Usage) -> None:
+        """A line in the ledger for an agent that tells what it used, unless it asks the run's own models, which are metered."""
+        self.here.turn = turn
+        if self.ledger is not None and any(v is not None for v in asdict(usage).values()):
+            self.ledger.add(Entry(AGENT, self.agent, self.key.id, turn, **asdict(usage), prices="agent", when=now()))
 
     def turn_finished(self, turn: int, cut: bool, seconds: float, files: int) -> None:
         self.observers.call("finassay_turn_finished", session=self.key.id, turn=turn, cut=cut, seconds=seconds, files=files)
@@ -59,8 +73,12 @@ class Runner:
         self._active: dict[SessionKey, Session] = {}
         self._halted = False
         self._redactions = [text for texts in observers.call("finassay_add_redactions") for text in texts if text]
+        self._redactions += built.models.secrets()
         for maker in built.agents.values():
             self._redactions += [v for name in maker.sample.capabilities.credentials if len(v := os.environ.get(name, "")) >= 8]
+        self.left: dict[SessionKey, FinassayError] = {}
+        """Sessions that could not go on and have not ended, with the reason."""
+        self._spent = threading.Event()
 
     def keys(self) -> list[SessionKey]:
         """The sessions that the settings ask for, repeat by repeat, so that a stopped run is balanced."""
@@ -80,6 +98,7 @@ class Runner:
             **to_json(built.simulator_origin),
             "program_version": built.simulator.version,
             "options": self.settings.simulator.options,
+            **({"identity": dict(built.simulator_identity)} if built.simulator_identity else {}),
         }
         sandbox = {**to_json(built.sandbox_origin), "isolation": to_json(built.sandbox.isolation), "memory_gb": self.settings.memory_gb}
         brief = make_brief(task, "", [built.channels[c] for c in task.conditions.channels])
@@ -89,7 +108,7 @@ class Runner:
             self.settings.seed,
             maker.sample,
             maker.offer.origin,
-            maker.choice.options,
+            {**maker.choice.options, **({"models": dict(maker.models.asked)} if maker.models.asked else {})},
             simulator,
             sandbox,
             built.personas[task.persona][1],
@@ -98,6 +117,8 @@ class Runner:
 
     def run(self, plan: list[Planned], progress: Progress, after: Callable[[SessionKey], None], stop: threading.Event) -> None:
         """Hold what the plan says; `after` is called for every session that has ended, also for reused ones.
+
+        What cannot go on now stands in `left` afterwards. Once the money of the run is spent, nothing more is begun.
 
         Interrupted by `KeyboardInterrupt`, it gives up the turns in progress, holds nothing more and raises it again within seconds; what
         was finished stands, and the same plan goes on from there.
@@ -115,6 +136,9 @@ class Runner:
                     return
                 try:
                     finished.put((planned.key, self._session(planned, progress, stop)))
+                except Unfinished as unfinished:
+                    self._leave(planned.key, unfinished.reason, progress)
+                    finished.put((planned.key, False))
                 except Exception as error:  # the folder cannot be read or written: raised where the run was asked for
                     finished.put((planned.key, error))
 
@@ -133,6 +157,13 @@ class Runner:
             self._halt()
             raise
 
+    def _leave(self, key: SessionKey, reason: FinassayError, progress: Progress) -> None:
+        with self._lock:
+            self.left[key] = reason
+        if isinstance(reason, RunBudgetError):
+            self._spent.set()
+        progress.left(key, reason)
+
     def _halt(self) -> None:
         with self._lock:
             self._halted = True
@@ -141,9 +172,11 @@ class Runner:
             session.halt()
 
     def _session(self, planned: Planned, progress: Progress, stop: threading.Event) -> bool:
-        """Hold one session, again if it did not count; whether it has ended."""
+        """Hold one session, again if it did not count; whether it has ended. Raises `Unfinished`."""
         if planned.step in ("reuse", "give up"):
             return True
+        if self._spent.is_set():
+            return False
         key = planned.key
         if planned.step == "rerun":
             self.folder.set_aside(key, str(self.folder.state(key).ended))
@@ -180,18 +213,19 @@ class Runner:
                 box=box,
                 probe=lambda: self.built.sandbox.probe().ok,
                 redact=self._redact,
+                afford=self.built.models.afford,
             )
-            session = Session(
-                who,
-                Store(events, sealed, self.folder.blobs, workspace),
-                seed=self._seed(key),
-                observer=_SessionObserver(key, self.observers, progress),
-            )
-            with self._lock:
-                if self._halted:
-                    raise Halted
-                self._active[key] = session
-            return session.hold(identity, digest_of(identity))
+            with serving(key.id) as here:
+                ledger = None if maker.models.asked else self.built.models.ledger
+                observer = _SessionObserver(key, self.observers, progress, here, ledger, maker.choice.id)
+                session = Session(who, Store(events, sealed, self.folder.blobs, workspace), seed=self._seed(key), observer=observer)
+                with self._lock:
+                    if self._halted:
+                        raise Halted
+                    self._active[key] = session
+                return session.hold(identity, digest_of(identity))
+        except Unfinished:
+            raise
         except (Halted, Frozen):
             return Ending("environment_error", "stopped", Blame.HARNESS)  # nobody sees it: the program is ending
         except Exception as error:  # a session that fails, in our code or another's, never stops the rest
@@ -206,7 +240,7 @@ class Runner:
 
     def _failed(self, events: EventLog, identity: dict[str, Any], error: Exception) -> Ending:
         blame = error.blame if isinstance(error, FinassayError) else Blame.HARNESS
-        ending = Ending("environment_error", f"{type(error).__name__}: {error}"[:500], blame)
+        ending = Ending("environment_error", self._redact(f"{type(error).__name__}: {error}")[:500], blame)
         events.append({"type": "session", "schema_version": 1, "identity": identity, "digest": digest_of(identity)})
         events.append(end_event(ending.reason, ending.detail, ending.blame.value))
         return ending
@@ -227,9 +261,7 @@ class Runner:
         return int(hashlib.sha256(f"{self.settings.seed}|{key.task}|{key.repeat}".encode()).hexdigest()[:12], 16)
 
     def _redact(self, text: str) -> str:
-        for secret in self._redactions:
-            text = text.replace(secret, "[redacted]")
-        return text
+        return without_secrets(text, self._redactions)
 
 
 def _with_overrides(task: Task, settings: RunSettings) -> Task:

@@ -26,10 +26,11 @@ from finassay.config.settings import RunSettings
 from finassay.grading.engine import grade
 from finassay.grading.evaluator import evaluator_hash
 from finassay.grading.feedback import feedback, feedback_text
+from finassay.models.serving import serving
 from finassay.records.convert import from_json, to_json
 from finassay.records.events import SessionState
 from finassay.records.files import check_schema, read_json, write_atomically, write_json
-from finassay.runs.build import GradingParts, best_sandbox, build_grading
+from finassay.runs.build import GradingParts, best_sandbox, build_grading, model_service
 from finassay.runs.coderunner import SandboxCodeRunner
 from finassay.runs.folder import RunFolder, SessionKey
 from finassay.runs.interpreter import interpreter_folders
@@ -40,13 +41,14 @@ VERSION = 1
 
 
 def describe_evaluator(parts: GradingParts, judge: str) -> Evaluator:
-    """The hash over the core's grading code and the source of every distribution that takes part."""
+    """The hash over the core's grading code, the source of every distribution that takes part, and what the judge rests on."""
     names = sorted({origin.distribution for origin in parts.origins})
     return Evaluator(
-        hash=evaluator_hash([_source_folder(name) for name in names]),
+        hash=evaluator_hash([_source_folder(name) for name in names], parts.judge_identity),
         judge=judge,
         checks=tuple(sorted(check.id for check in parts.checks.values())),
         parts={name: distribution(name).version for name in names},
+        judge_identity=dict(parts.judge_identity),
     )
 
 
@@ -65,7 +67,8 @@ class Grader:
     def __init__(self, root: Path, settings: RunSettings) -> None:
         self.folder, self.settings = RunFolder(root), settings
         catalog = Catalog.installed()
-        self.parts = build_grading(catalog, settings)
+        self.models = model_service(catalog, settings, root)
+        self.parts = build_grading(catalog, settings, self.models)
         self.evaluator = describe_evaluator(self.parts, settings.judge.id)
         self.tasks = self.folder.tasks()
         self.sandbox = self._sandbox(catalog)
@@ -81,7 +84,10 @@ class Grader:
             return None
 
     def grade(self, key: SessionKey) -> Scorecard:
-        """Grade a stored session, and store scorecard and feedback. Raises `InvalidFileError` for a malformed record."""
+        """Grade a stored session, and store scorecard and feedback.
+
+        Raises `InvalidFileError` for a malformed record, `BudgetError` when the money for its judge is spent: nothing is stored then.
+        """
         record, state = self.folder.record_digest(key), self.folder.state(key)
         if state.ended is None:
             raise InvalidFileError(
@@ -101,7 +107,8 @@ class Grader:
                 runner = SandboxCodeRunner(self.sandbox, readable, {}, Path(scratch))
             try:
                 package = make_package(self.folder, self.tasks[key.task], state, runner)
-                card = grade(package, self.parts.checks, self.parts.judge, self.parts.reader, self.evaluator, key.id)
+                with serving(key.id, alone=True):
+                    card = grade(package, self.parts.checks, self.parts.judge, self.parts.reader, self.evaluator, key.id)
             finally:
                 if runner is not None:
                     runner.close()
@@ -194,13 +201,19 @@ def stop_children(seconds: float = 5.0) -> None:
 
 
 def grade_all(
-    root: Path, settings: RunSettings, keys: Iterable[SessionKey], processes: int, done: Callable[[SessionKey, Scorecard | None, str], None]
+    root: Path,
+    settings: RunSettings,
+    keys: Iterable[SessionKey],
+    processes: int,
+    done: Callable[[SessionKey, Scorecard | None, Exception | None], None],
 ) -> None:
     """Grade sessions and tell of each; one whose grading fails never stops the rest."""
     with grading_pool(root, settings, processes) as submit:
         futures = [(key, submit(key)) for key in keys]
         for key, future in futures:
             try:
-                done(key, future.result(), "")
+                card = future.result()
             except Exception as error:  # reported by session; nothing was half-written
-                done(key, None, f"{type(error).__name__}: {error}")
+                done(key, None, error)
+            else:
+                done(key, card, None)

@@ -98,12 +98,12 @@ def _named(names: Sequence[str]) -> str:
 
 def _judge_of(sessions: tuple[SessionView, ...]) -> str:
     """The judge, or judges, whose verdicts are shown."""
-    return ", ".join(sorted({s.scorecard.evaluator.judge for s in sessions if s.scorecard}))
+    return ", ".join(sorted({s.scorecard.evaluator.judge_name for s in sessions if s.scorecard}))
 
 
 def _notes(folder: RunFolder, sessions: tuple[SessionView, ...], muted: Mapping[str, str]) -> list[str]:
     notes = []
-    judges = {s.scorecard.evaluator.judge for s in sessions if s.scorecard}
+    judges = {s.scorecard.evaluator.judge_name for s in sessions if s.scorecard}
     hashes = {s.scorecard.evaluator.hash for s in sessions if s.scorecard}
     if "lexical" in judges:
         notes.append(

@@ -3,14 +3,23 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from attrs import evolve, frozen
 
-from finassay.api.agent import Agent, Setting
+from finassay.api.agent import Agent, Setting, Usage
 from finassay.api.conversation import Message
 from finassay.api.delivery import DeliveredFile, Delivery, EndReason, TurnFacts
-from finassay.api.errors import AgentError, Blame, FinassayError, IntegrityError, ResourceLimitError
+from finassay.api.errors import (
+    AgentError,
+    Blame,
+    BudgetError,
+    FinassayError,
+    IntegrityError,
+    ProviderError,
+    ResourceLimitError,
+    SimulatorError,
+)
 from finassay.api.persona import Persona
 from finassay.api.sandbox import Box
 from finassay.api.scorecard import UserTurn
@@ -21,6 +30,7 @@ from finassay.records.events import EventLog, SessionState, agent_event, end_eve
 from finassay.session.disclosure import Disclosure
 from finassay.session.excerpts import excerpts
 from finassay.session.intake import FOLDER, IntakeLimits, restore_delivery, take_delivery
+from finassay.session.speech import Attempt, Sent, Speech, disclosure_events, labelled_turn
 from finassay.session.turns import AgentThread, TurnOutcome, run_turn
 from finassay.session.validation import MAX_REGENERATIONS, validate, validate_opening
 
@@ -32,6 +42,7 @@ class Observer(Protocol):
 
     def turn_finished(self, turn: int, cut: bool, seconds: float, files: int) -> None: ...
     def user_spoke(self, turn: int, action: str) -> None: ...
+    def agent_used(self, turn: int, usage: Usage) -> None: ...
 
 
 class NullObserver:
@@ -39,6 +50,9 @@ class NullObserver:
         pass
 
     def user_spoke(self, turn: int, action: str) -> None:
+        pass
+
+    def agent_used(self, turn: int, usage: Usage) -> None:
         pass
 
 
@@ -57,6 +71,8 @@ class Participants:
     """Whether the environment still works; asked before a failure is laid at the agent's door."""
     redact: Callable[[str], str] = lambda text: text
     """Takes secrets out of what an agent says before it is stored."""
+    afford: Callable[[], None] = lambda: None
+    """Asked before each turn of the agent. Raises `BudgetError` when nothing more may be spent."""
 
 
 @frozen
@@ -77,6 +93,14 @@ class Ending:
     blame: Blame = Blame.AGENT
 
 
+class Unfinished(Exception):
+    """The session cannot go on now and has not ended: its user's model is out of reach, or the money is spent. It can be resumed."""
+
+    def __init__(self, reason: ProviderError | BudgetError) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
 class _Ended(Exception):
     def __init__(self, ending: Ending) -> None:
         super().__init__(ending.reason)
@@ -95,7 +119,7 @@ class Session:
         self._excerpts: tuple[tuple[DeliveredFile, ...], tuple[Excerpt, ...]] = ((), ())
 
     def hold(self, identity: dict[str, object], digest: str) -> Ending:
-        """Run to the end and record it. Goes on after the last finished turn if the session was recorded before."""
+        """Run to the end and record it. Goes on after the last finished turn if the session was recorded before. Raises `Unfinished`."""
         self.state = restore(self.store.events, self.store.sealed)
         if self.state.ended is not None:
             return Ending(self.state.ended, self.state.end_detail)  # type: ignore[arg-type]
@@ -130,6 +154,8 @@ class Session:
                 self._user_turn()
         except _Ended as ended:
             return ended.ending
+        except (ProviderError, BudgetError) as error:  # the user's: what the agent raises has become an ending
+            raise Unfinished(error) from error
         finally:
             self._finalize()
 
@@ -151,6 +177,7 @@ class Session:
     # -- the agent --------------------------------------------------------------------------------------------------
 
     def _agent_turn(self) -> None:
+        self.who.afford()
         turn = self.state.turn + 1
         message = self.state.conversation.messages[-1].text
         outcome, failures = self._attempt(turn, message)
@@ -159,6 +186,7 @@ class Session:
         reply = Message(f"a{turn}", turn, "agent", outcome.text, outcome.cut)
         self.store.events.append(agent_event(reply, delivery, facts, outcome.log, outcome.usage))
         self._remember(reply, delivery, facts, outcome)
+        self.observer.agent_used(turn, outcome.usage)
         self.observer.turn_finished(turn, outcome.cut, outcome.seconds, len(delivery.files))
         self._check_limits(delivery)
         if outcome.error is not None:
@@ -227,45 +255,58 @@ class Session:
 
     def _open(self) -> None:
         scene, started = self._scene(), time.monotonic()
-        rejections: tuple[Rejection, ...] = ()
-        for tries in range(MAX_REGENERATIONS + 1):
-            text = self._ask_simulator(lambda: self.who.simulator.open(scene, rejections))  # noqa: B023  (called at once)
-            rejections = (*validate_opening(text, scene), *self.disclosure.check_opening(text))
-            if not rejections:
-                self._user_said(text, 0, UserTurn(0, "open", tries), "", time.monotonic() - started)
-                return
-            self._refused(0, tries, text, rejections)
-        raise _Ended(self._void(rejections))
+        simulator = self.who.simulator
+
+        def attempt(rejections: tuple[Rejection, ...]) -> Attempt[str]:
+            text = self._ask_simulator(lambda: simulator.open(scene, rejections))
+            return Attempt(text, text, validate_opening(text, scene))
+
+        sent = self._regenerated(scene, "", attempt)
+        self._user_said(sent, 0, UserTurn(0, "open", sent.tries), time.monotonic() - started)
 
     def _user_turn(self) -> None:
         scene, started = self._scene(), time.monotonic()
-        turn = self.state.turn
-        heard = self.state.conversation.messages[-1].text
-        rejections: tuple[Rejection, ...] = ()
+        simulator, turn = self.who.simulator, self.state.turn
+
+        def attempt(rejections: tuple[Rejection, ...]) -> Attempt[Decision]:
+            decision = self._ask_simulator(lambda: simulator.decide(scene, rejections))
+            return Attempt(decision, decision.message, validate(decision, scene), decision.action)
+
+        sent = self._regenerated(scene, self.state.conversation.messages[-1].text, attempt)
+        seen = {o.goal: o.status for o in sent.answer.observations}
+        decision = UserTurn(turn, sent.answer.action, sent.tries, seen)
+        self._user_said(sent, turn, decision, time.monotonic() - started)
+        self._conclude(sent.answer)
+
+    def _regenerated(self, scene: Scene, heard: str, attempt: Callable[[tuple[Rejection, ...]], Attempt[T]]) -> Sent[T]:
+        """The first answer that may be sent; every try is told what was wrong with all before it. Otherwise the session is void."""
+        speech: Speech[T] = Speech(self.disclosure, scene, heard, self.who.simulator)
         for tries in range(MAX_REGENERATIONS + 1):
-            decision = self._ask_simulator(lambda: self.who.simulator.decide(scene, rejections))  # noqa: B023  (called at once)
-            rejections = (*validate(decision, scene), *self.disclosure.check(decision.message, heard))
-            if not rejections:
-                seen = {o.goal: o.status for o in decision.observations}
-                self._user_said(decision.message, turn, UserTurn(turn, decision.action, tries, seen), heard, time.monotonic() - started)
-                self._conclude(decision)
-                return
-            self._refused(turn, tries, decision.message, rejections)
-        raise _Ended(self._void(rejections))
+            problems = speech.take(attempt, tries)
+            if not problems:
+                break
+            self._refused(self.state.turn, tries, speech.text, problems)
+        if speech.sent is None:
+            raise _Ended(self._void(speech.rejections))
+        return speech.sent
 
     def _ask_simulator(self, call: Callable[[], T]) -> T:
         try:
             return call()
+        except (ProviderError, BudgetError):  # not the simulator's failure: the session waits
+            raise
+        except SimulatorError as error:  # a try without a decision: made again like an invalid one
+            if isinstance(error.__cause__, ProviderError | BudgetError):
+                raise error.__cause__ from error
+            raise
         except Exception as error:  # somebody else's code: without a decision there is no session
             raise _Ended(Ending("simulator_void", f"{type(error).__name__}: {error}"[:500], Blame.SIMULATOR)) from error
 
-    def _user_said(self, text: str, turn: int, decision: UserTurn, heard: str, seconds: float) -> None:
-        """Disclosure first: if a crash falls between the two writes, the sealed line has no message and is ignored."""
-        before, self.disclosure = self.disclosure, self.disclosure.after(text, heard)
-        message = Message(f"u{turn}", turn, "user", text)
-        if self.disclosure != before:
-            stated, undecided = sorted(self.disclosure.stated), sorted(self.disclosure.undecided)
-            self.store.sealed.append({"type": "disclosure", "turn": turn, "stated": stated, "undecided": undecided}, sync=False)
+    def _user_said(self, sent: Sent[Any], turn: int, decision: UserTurn, seconds: float) -> None:
+        """Disclosure and label first: if a crash falls between the writes, the sealed lines have no message and are ignored."""
+        self.disclosure = sent.heard.after
+        message, decision = Message(f"u{turn}", turn, "user", sent.text), labelled_turn(decision, sent.label)
+        self.store.sealed.append(*disclosure_events(turn, sent.heard, sent.label), sync=False)
         self.store.events.append(user_event(message, decision, seconds), sync=False)  # synced with the agent's next turn or the end
         self.state.conversation = self.state.conversation.with_message(message)
         self.state.user_turns = (*self.state.user_turns, decision)

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from queue import SimpleQueue
 
 from attrs import frozen
@@ -87,9 +88,10 @@ class AgentThread:
             threading.Thread(target=_serve, args=(self._calls,), name="agent", daemon=True).start()
         over = self._over = threading.Lock()
         over.acquire()
+        context = copy_context()  # whom the call serves, for what it asks of the run's models
 
         def counted() -> None:
-            call()
+            context.run(call)
             _release(over)
 
         self._calls.put(counted)
