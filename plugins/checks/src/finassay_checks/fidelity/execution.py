@@ -22,6 +22,8 @@ MOSTLY = 0.8
 """Share of fills beyond the band from which on a calendar of them no longer speaks against it: others only pay for these."""
 CHANCE = 0.01
 """How likely mere chance may be that puts the fills on days after announcements."""
+BY_CHANCE = 0.001
+"""The same of fills on the edges of periods: a few dates that a band or an event chose may lie there."""
 AFTER = 3
 
 
@@ -71,7 +73,10 @@ def band(ledger: Ledger) -> float | None:
 
 
 def calendar_kept(ledger: Ledger) -> Frequency | None:
-    """The calendar that the fills keep with at least 95 % of dates on the period's first or last session."""
+    """The calendar that the fills keep with at least 95 % of dates on the period's first or last session, more often than chance gives.
+
+    Of chance the first date says nothing: it is where the sample, or a warm-up, begins.
+    """
     found = _dates(ledger)
     if found is None or ledger.closes is None:
         return None
@@ -82,7 +87,8 @@ def calendar_kept(ledger: Ledger) -> Frequency | None:
             numbers = period_numbers(sessions, period)
             edge = np.r_[True, numbers[1:] != numbers[:-1]] | np.r_[numbers[1:] != numbers[:-1], True]
             row = sessions.searchsorted(dates, side="right") - 1
-            if float(edge[np.maximum(row, 0)].mean()) >= ENOUGH:
+            on_edge = edge[np.maximum(row, 0)]
+            if float(on_edge.mean()) >= ENOUGH and float(edge.mean()) ** int(on_edge[1:].sum()) < BY_CHANCE:
                 return period
     return None
 

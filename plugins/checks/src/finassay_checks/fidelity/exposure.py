@@ -8,7 +8,7 @@ import pandas as pd
 
 from finassay.api.strategy import Stance
 from finassay_checks.fidelity.execution import after_announcements, risk_fills
-from finassay_checks.fidelity.ledger import Ledger, stated_windows
+from finassay_checks.fidelity.ledger import BROAD, Ledger, stated_windows
 from finassay_checks.fidelity.shown import ENOUGH, HALF, Shown, cannot_tell, longest_run
 
 OUT = 0.01
@@ -77,7 +77,7 @@ def _state(value: pd.Series, known: pd.Series) -> pd.Series:
     return value[known].astype(bool)
 
 
-def _checked(state: pd.Series) -> Iterator[pd.Series]:
+def at_frequencies(state: pd.Series) -> Iterator[pd.Series]:
     """A daily state at the usual checking frequencies: every session, week ends, month ends."""
     yield state
     for frequency in ("W", "M"):
@@ -114,13 +114,16 @@ def timing_test(ledger: Ledger, rule: str) -> Shown:
         return cannot_tell("no holdings can be rebuilt")
     best: tuple[float, int, list[bool], str] = (0.0, 0, [], "")
     for state in derived_states(ledger, rule):
-        for checked in _checked(state):
+        for checked in at_frequencies(state):
             share, count, wrong = _followed(checked, exposure)
             if count and (share > best[0] or not best[1]):
                 best = (share, count, wrong, "state derived again")
         if best[0] >= 0.999:
             break
     derived = bool(best[1])
+    if best[0] < HALF and best[1] and longest_run(best[2]) >= RUN and _served(ledger, rule):
+        # A delivered state that is followed says nothing for the rule where the rule's own series give another one.
+        return Shown(Stance.CONTRADICTS, best[0], best[1], f"{best[3]}, {longest_run(best[2])} sessions in a row invested while it is off")
     if best[0] < ENOUGH:
         for name, state in delivered_states(ledger):
             share, count, wrong = _followed(state, exposure)
@@ -135,6 +138,14 @@ def timing_test(ledger: Ledger, rule: str) -> Shown:
     # A derived state is off by an unvoiced window at worst: only where no usual one is followed even half of the time is that evidence.
     contradicts = run >= RUN and (share < HALF or not derived)
     return Shown(Stance.CONTRADICTS if contradicts else Stance.CANNOT_TELL, share, count, note)
+
+
+def _served(ledger: Ledger, rule: str) -> bool:
+    """Whether the delivery has the rule's own series: prices of the universe, or an index that is called one."""
+    if rule == "breadth":
+        return ledger.closes is not None
+    frame = ledger.delivered.frame("benchmark")
+    return ledger.market is not None and (frame is None or bool(frame["name"].astype(str).str.contains(BROAD, case=False).any()))
 
 
 def drawdown_episodes(ledger: Ledger, threshold: float, *, restarted: bool) -> tuple[int, int]:

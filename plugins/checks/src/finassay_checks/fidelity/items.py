@@ -104,8 +104,13 @@ def _finding(item: Item, session_item: bool, seen: Observations, raised: Elicita
     origin = raised.raised.get(item.id)
     words = in_words(item, seen.ledger.places)
     if words.condition in (Condition.CONTRADICTED, Condition.UNDECIDED) and shown.stance is Stance.SUPPORTS:
-        # The trades do what the item says: words that seem to deny it are read again, and are for a judge if nothing accepts.
-        words = accepted(item, seen.ledger.places) or evolve(words, condition=Condition.UNDECIDED, rival=words.rival or words.quote)
+        # The trades do what the item says: words that seem to deny it are read again, and are for a judge if nothing accepts. A rule section
+        # that states another choice, or a retraction, still counts: whoever goes by the delivery has another strategy (spec D.0.4).
+        again = None if words.retracted else accepted(item, seen.ledger.places)
+        if again is not None:
+            words = again
+        elif not words.plain:
+            words = evolve(words, condition=Condition.UNDECIDED, rival=words.rival or words.quote)
     return ItemFinding(
         item,
         session_item,

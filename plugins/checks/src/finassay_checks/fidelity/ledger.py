@@ -14,7 +14,10 @@ from finassay_checks.recompute.control import FIRST_PURCHASE, control
 from finassay_checks.recompute.rebuilt import Rebuilding, fill_log, rebuilding
 
 MAX_CELLS = 40_000_000
+BROAD = r"spy|spx|s&p|sp.?500|index|market|gspc"
+"""Names of a series that is a broad index."""
 FOLLOWED = 0.05
+FEW = 5
 
 
 @frozen(eq=False)
@@ -63,19 +66,33 @@ class Ledger:
         return None
 
     def planned(self) -> tuple[pd.DataFrame, pd.DatetimeIndex] | None:
-        """Delivered target rows with their dates, if the holdings right after rebalances follow them to 0.05 a name: where small
-        deviations are not traded, the plan and not the holding is what a weighting rule gives."""
+        """Delivered target rows with their dates, if the holdings right after rebalances follow them to 0.05 a name, all of them or those
+        that were bought: where not every deviation is traded, the plan and not the holding is what a weighting rule gives."""
         found = self.invested()
         if found is None or self.targets is None or self.weights is None:
             return None
         held, decisions = found
         row = self.targets.index.searchsorted(decisions, side="right") - 1
         plan = self.targets.reindex(columns=held.columns).fillna(0.0).to_numpy()[np.maximum(row, 0)]
-        gap = np.abs(held.to_numpy() - plan * np.where(plan.sum(axis=1) > 0, 1.0, np.nan)[:, None]).max(axis=1)
-        known = np.isfinite(gap) & (row >= 0)
-        if not known.any() or float((gap[known] <= FOLLOWED).mean()) < 0.9:
+        off = np.abs(held.to_numpy() - plan * np.where(plan.sum(axis=1) > 0, 1.0, np.nan)[:, None])
+        known = np.isfinite(off).all(axis=1) & (row >= 0)
+        if not known.any():
+            return None
+        bought = self._bought(held)[known]
+        followed = float((off[known].max(axis=1) <= FOLLOWED).mean()) >= 0.9
+        if not followed and (bought.sum() < FEW or float((off[known][bought] <= FOLLOWED).mean()) < 0.9):
             return None
         return self.targets, pd.DatetimeIndex(self.targets.index)
+
+    def _bought(self, held: pd.DataFrame) -> np.ndarray:
+        """Which names were bought on each of the dates."""
+        mask = np.zeros(held.shape, dtype=bool)
+        fills = self.rebalance_fills
+        if fills is not None:
+            buys = fills[fills["shares"] > 0]
+            row, column = held.index.get_indexer(pd.Index(buys["fill_date"])), held.columns.get_indexer(pd.Index(buys["ticker"]))
+            mask[row[(row >= 0) & (column >= 0)], column[(row >= 0) & (column >= 0)]] = True
+        return mask
 
     def rows_at(self, dates: pd.DatetimeIndex) -> np.ndarray:
         """Position of the last session on or before each date in `closes`; -1 before the first."""
@@ -96,11 +113,16 @@ def wide(frame: pd.DataFrame | None, value: str) -> pd.DataFrame | None:
 
 
 def _targets(delivered: Delivered) -> pd.DataFrame | None:
-    frame = delivered.frame("weights")
-    if frame is None or frame.empty:
+    """Target weights by date; a name without a row has 0 in a table of targets, and keeps its last one in a column of the fill log, which
+    names only what is traded."""
+    choice = delivered.choices.get("weights")
+    if choice is None or choice.chosen is None or choice.chosen.frame.empty:
         return None
+    frame = choice.chosen.frame
     rows = frame[frame["kind"] == "target"] if "kind" in frame else frame
     table = wide(rows[rows["ticker"] != "$CASH"], "weight")
+    if table is not None and any("of the fill log" in reason for reason in choice.chosen.reasons):
+        table = table.ffill()
     return None if table is None else table.fillna(0.0)
 
 
@@ -108,7 +130,7 @@ def _market(delivered: Delivered, closes: pd.DataFrame | None) -> pd.Series | No
     """The delivered index level: a benchmark table, or a ticker among the prices that is an index by name."""
     frame = delivered.frame("benchmark")
     if frame is not None and not frame.empty:
-        broad = frame[frame["name"].astype(str).str.contains(r"spy|spx|s&p|sp.?500|index|market|gspc", case=False, regex=True)]
+        broad = frame[frame["name"].astype(str).str.contains(BROAD, case=False)]
         one = broad if not broad.empty else frame
         one = one[one["name"] == one["name"].iloc[0]].drop_duplicates("date", keep="last").set_index("date").sort_index()
         level = one["equity"] if one["equity"].notna().any() else (1 + one["ret"].fillna(0)).cumprod()

@@ -12,6 +12,7 @@ from attrs import define
 from finassay.api.delivery import Package
 from finassay.api.strategy import Observable, Stance
 from finassay_checks.fidelity.execution import drift_band_test, fee_test, no_control_test, no_cost_test, on_event_test, schedule_test
+from finassay_checks.fidelity.exits import another_rule
 from finassay_checks.fidelity.exposure import always_invested_test, drawdown_test, timing_test, vol_target_test
 from finassay_checks.fidelity.ledger import Ledger, ledger
 from finassay_checks.fidelity.optimised import Resolved, covariance_shown, weighting_shown
@@ -75,7 +76,7 @@ def _long_only(found: Observations, arguments: Arguments) -> Shown:
 TESTS: Mapping[str, Callable[[Observations, Arguments], Shown]] = {
     "factor": lambda f, a: factor_test(f.chosen, str(a["factor"])),
     "combination": lambda f, a: combination_test(f.chosen, str(a["method"])),
-    "timing": lambda f, a: timing_test(f.ledger, str(a["rule"])),
+    "timing": lambda f, a: _timing(f.ledger, str(a["rule"])),
     "equal-weights": lambda f, a: weighting_test(f.ledger, f.chosen, "equal"),
     "score-weights": lambda f, a: weighting_test(f.ledger, f.chosen, "score_prop"),
     "inverse-vol-weights": lambda f, a: weighting_test(f.ledger, f.chosen, "inverse_vol"),
@@ -96,6 +97,14 @@ TESTS: Mapping[str, Callable[[Observations, Arguments], Shown]] = {
     "always-invested": lambda f, a: _always_invested(f),
     "no-control": lambda f, a: no_control_test(f.ledger),
 }
+
+
+def _timing(own: Ledger, rule: str) -> Shown:
+    shown = timing_test(own, rule)
+    if shown.stance is Stance.CONTRADICTS:
+        return shown
+    other = another_rule(own, rule)
+    return Shown(Stance.CONTRADICTS, shown.share, shown.count, other) if other else shown
 
 
 def _always_invested(own: Observations) -> Shown:

@@ -29,6 +29,8 @@ ESTIMATORS = ("sample", "ewma", "shrinkage")
 WINDOWS = (252, 126, 63, 60, 120, 250)
 MOST_NAMES = 60
 PROBE = 8
+CLEARLY = 0.25
+NEARER = 4.0
 _CODE_WORDS: Mapping[str, str] = {
     "sample": r"EmpiricalCovariance|np\.cov\(|\.cov\(\)|sample[_ ]?cov|['\"]sample['\"]|numpy\.cov",
     "ewma": r"EWCovariance|\.ewm\(|['\"]ewma?['\"]|exponential[_ ]?cov",
@@ -214,10 +216,16 @@ def covariance_shown(resolved: Resolved, weighting: str, covariance: str) -> Sho
             own[1],
             f"solved again, mean difference {own[2]:.4f}; siblings fit " + ", ".join(f"{n} {f[0]:.0%}" for n, f in siblings.items()),
         )
-    better = next((name for name, found in siblings.items() if found[0] >= ENOUGH > own[0] and found[1]), "")
+    better = next((name for name, found in siblings.items() if found[1] and found[0] >= ENOUGH > own[0] and _closer(found, own)), "")
     if better:
         return Shown(Stance.CONTRADICTS, own[0], own[1], f"{better} fits {siblings[better][0]:.1%} of the dates, {covariance} {own[0]:.1%}")
     return by_code(resolved.ledger, covariance, ESTIMATORS, own)
+
+
+def _closer(found: tuple[float, int, float], own: tuple[float, int, float]) -> bool:
+    """Whether a sibling estimator is evidence against one that fits most dates too: estimators differ little, so it must fit many more
+    dates, or be far nearer. Weights held after fills move off every solution by more than the estimators lie apart."""
+    return found[0] - own[0] >= CLEARLY or found[2] <= own[2] / NEARER
 
 
 def by_code(ledger: Ledger, option: str, options: tuple[str, ...], solved: tuple[float, int, float]) -> Shown:

@@ -16,6 +16,9 @@ from finassay_checks.fidelity.shown import ENOUGH, Shown, cannot_tell
 
 METHODS = ("zscore_mean", "rank_mean", "screen_then_rank")
 MAX_COMPOSITES = 24
+LOOK_BACKS = (3, 5, 10, 15, 21, 30, 42, 52, 63, 75, 84, 95, 105, 126, 150, 189, 220, 252, 378, 504)
+MANY = 30
+"""Purchases from which on their mean percentile is no accident."""
 _SCREEN = re.compile(r"\b(?:exclud\w+|filter\w*|minimum price|liquidity|only (?:names|stocks) (?:with|that)|eligib\w+)\b", re.IGNORECASE)
 _TIMES = {
     "mom_12_1": r"moment|12[- ]?1|winner|return",
@@ -30,11 +33,12 @@ _TIMES = {
 
 @frozen
 class Agreement:
-    """`share` of buys and full exits that agree, `count` of them, mean percentile of the names bought (1 is the best)."""
+    """`share` of buys and full exits that agree, `count` of them, mean percentile of the `bought` names bought (1 is the best)."""
 
     share: float
     count: int
     percentile: float
+    bought: int = 0
 
 
 @define
@@ -75,8 +79,12 @@ class Selection:
                 self._scores[key] = raw_score(factor, closes, window, self.ledger.market)
             found = self._scores[key]
             if found is not None:
-                self._scores[key] = found.iloc[self._decision_rows()]
+                self._scores[key] = self.decided(found)
         return self._scores[key]
+
+    def decided(self, score: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a score on every session that are decision dates."""
+        return score.iloc[self._decision_rows()]
 
     def _decision_rows(self) -> np.ndarray:
         if self._rows is None:
@@ -109,7 +117,7 @@ class Selection:
             value = wide(named, "score")
             if value is None and (ranks := wide(named, "rank")) is not None:
                 return -ranks
-            if value is not None and factor in KINDS and KINDS[factor].kind in ("volatility", "beta"):
+            if value is not None and factor in KINDS and KINDS[factor].sign < 0:
                 return _oriented(value, self.ledger)
             return None if value is None else sign * value
         return self._fundamental(names, sign)
@@ -146,9 +154,21 @@ class Selection:
                 return
             scores = [self.delivered(f) if w == "delivered" else self.score(f, w) for f, w in picked]
             if all(score is not None for score in scores):
-                combined = combine([s for s in scores if s is not None], method)
+                combined = combine(self._aligned([s for s in scores if s is not None]), method)
                 if combined is not None:
                     yield (method, picked), combined
+
+    def _aligned(self, scores: list[pd.DataFrame]) -> list[pd.DataFrame]:
+        """Scores of several sources on the same decisions and tickers: a delivered one is what was last known on each date."""
+        if len(scores) < 2 or self.ledger.closes is None:
+            return scores
+        dates, names = self.ledger.closes.index[self._decision_rows()], self.ledger.closes.columns
+        found = []
+        for score in scores:
+            row = score.index.searchsorted(dates, side="right") - 1
+            values = score.reindex(columns=names).to_numpy(dtype=float)[np.maximum(row, 0)]
+            found.append(pd.DataFrame(np.where((row >= 0)[:, None], values, np.nan), index=dates, columns=names))
+        return found
 
     def best(self, factors: tuple[str, ...], method: str) -> Agreement | None:
         """The best agreement over the allowed definitions; None if nothing can be compared."""
@@ -194,11 +214,11 @@ class Selection:
         agrees = np.where(buy, rank <= limit, rank > limit)
         bought = asked & buy
         percentile = float(np.mean(1 - (rank[bought] - 1) / np.maximum(ranked[bought] - 1, 1))) if bought.any() else np.nan
-        return Agreement(float(agrees[asked].mean()), int(asked.sum()), percentile)
+        return Agreement(float(agrees[asked].mean()), int(asked.sum()), percentile, int(bought.sum()))
 
 
 def _oriented(value: pd.DataFrame, ledger: Ledger) -> pd.DataFrame:
-    """A delivered volatility or beta, high is good: the sign under which the names bought come first."""
+    """A delivered volatility, beta or reversal, high is good: the sign under which the names bought come first."""
     fills = ledger.rebalance_fills
     if fills is None or fills.empty:
         return -value
@@ -251,16 +271,56 @@ def factor_test(chosen: Selection, factor: str) -> Shown:
     if best.share >= enough:
         # A ranking that fits as well without this factor leaves it unshown.
         return Shown(Stance.CANNOT_TELL if closer else Stance.SUPPORTS, best.share, best.count, f"{note}; {closer}" if closer else note)
+    closer = closer or _other_window(chosen, factor, best)
     if closer:
         return Shown(Stance.CONTRADICTS, best.share, best.count, f"{note}; {closer}")
-    alone = [
-        a.percentile
-        for _, score in chosen.composites((factor,), "")
-        if (a := chosen.agreement(score)) is not None and np.isfinite(a.percentile)
-    ]
-    if alone and max(alone) < 0.5:
-        return Shown(Stance.CONTRADICTS, best.share, best.count, f"{note}; names bought lie at percentile {max(alone):.0%} of the factor")
+    against = _wrong_side(chosen, factor)
+    if against:
+        return Shown(Stance.CONTRADICTS, best.share, best.count, f"{note}; {against}")
     return Shown(Stance.CANNOT_TELL, best.share, best.count, note)
+
+
+def _wrong_side(chosen: Selection, factor: str) -> str:
+    """What says that the names bought are not the factor's best: their mean percentile at every usual window; of a factor alone also one
+    that draws by lot would reach. Other factors of a blend may pull against this one, so there only a clear miss counts."""
+    found = [a for _, score in chosen.composites((factor,), "") if (a := chosen.agreement(score)) is not None and np.isfinite(a.percentile)]
+    if not found:
+        return ""
+    best = max(found, key=lambda a: a.percentile)
+    by_lot = 0.5 + 2 / np.sqrt(12 * best.bought) if len(chosen.factors) == 1 and best.bought >= MANY else 0.5
+    if best.percentile >= by_lot or (len(chosen.factors) > 1 and best.bought < MANY):
+        return ""
+    return f"names bought lie at percentile {best.percentile:.0%} of the factor"
+
+
+def _other_window(chosen: Selection, factor: str, own: Agreement) -> str:
+    """For a factor alone: the same measure over another look-back, if buys and exits agree with that one and clearly less with the usual."""
+    if len(chosen.factors) > 1 or not chosen.served(factor) or own.share > ENOUGH - CLEARLY / 2:
+        return ""
+    kind = KINDS[factor].kind
+    if kind not in ("momentum", "high"):  # the window of a volatility or a beta is never voiced
+        return ""
+    skips = (0, 1, 5, 21) if kind == "momentum" else (0,)
+    tried: dict[tuple[int, int], float] = {}
+
+    def share(window: tuple[int, int]) -> float:
+        if window not in tried:
+            score = raw_score(factor, chosen.ledger.closes, window, chosen.ledger.market) if chosen.ledger.closes is not None else None
+            found = chosen.agreement(chosen.decided(score)) if score is not None else None
+            tried[window] = found.share if found is not None else 0.0
+        return tried[window]
+
+    grid = [(look_back, skip) for look_back in LOOK_BACKS for skip in skips if look_back > 2 * skip]
+    best = max(grid, key=share)
+    for step in (8, 4, 2, 1):
+        if share(best) >= ENOUGH:
+            break
+        near = [(best[0] + step * k, best[1]) for k in (-2, -1, 0, 1, 2) if best[0] + step * k > max(1, best[1])]
+        best = max(near, key=share)
+    if share(best) < ENOUGH or share(best) - own.share < CLEARLY / 2:
+        return ""
+    skipped = f", the last {best[1]} left out" if best[1] else ""
+    return f"{best[0]} sessions{skipped} fit {share(best):.1%}"
 
 
 def _methods(chosen: Selection) -> tuple[str, ...]:

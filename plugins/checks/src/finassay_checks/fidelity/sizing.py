@@ -7,7 +7,7 @@ import pandas as pd
 from attrs import frozen
 
 from finassay_checks.fidelity.factors import zscores
-from finassay_checks.fidelity.ledger import Ledger, slots, stated_windows, wide
+from finassay_checks.fidelity.ledger import FEW, Ledger, slots, stated_windows, wide
 from finassay_checks.fidelity.selection import Selection, held_most
 from finassay_checks.fidelity.shown import ENOUGH, Shown, by_share, cannot_tell
 
@@ -171,20 +171,22 @@ def sampled(held: Invested) -> np.ndarray:
 
 
 def contradicted_by_formula(ledger: Ledger, chosen: Selection) -> str:
-    """The closed-form option that fits at least 95 % of the dates with real differences between the weights, or an empty text."""
+    """The closed-form option that fits at least 95 % of five dates or more, or an empty text."""
     for option in ("equal", "inverse_vol"):
         share, count = closed_form_share(ledger, chosen, option)
-        if count and share >= ENOUGH:
+        if count >= FEW and share >= ENOUGH:
             return option
     return ""
 
 
 def plainly_equal(ledger: Ledger) -> bool:
-    """Whether the names held after a rebalance weigh the same to a fifth of a point on at least 95 % of dates: no optimiser's work."""
-    held = invested(ledger)
-    if held is None:
-        return False
-    values = held.weights.where(held.weights > 1e-6)
-    several = values.notna().sum(axis=1) > 1
-    spread = (values.max(axis=1) - values.min(axis=1))[several]
-    return bool(len(spread)) and float((spread <= EXACT).mean()) >= ENOUGH
+    """Whether the names of a plan that is followed, or held after a rebalance, weigh the same to a fifth of a point on at least 95 % of
+    dates: no optimiser's work."""
+    for found in (planned(ledger), invested(ledger)):
+        if found is not None:
+            values = found.weights.where(found.weights > 1e-6)
+            several = values.notna().sum(axis=1) > 1
+            spread = (values.max(axis=1) - values.min(axis=1))[several]
+            if len(spread) >= 2 and float((spread <= EXACT).mean()) >= ENOUGH:
+                return True
+    return False

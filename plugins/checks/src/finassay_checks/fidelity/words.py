@@ -30,6 +30,10 @@ class InWords:
     verbatim: bool = True
     rival: str = ""
     """For undecided items: a quote that says otherwise."""
+    retracted: bool = False
+    """Contradicted by a later sentence of the last message that takes the item back."""
+    plain: bool = False
+    """Contradicted by a rule section or taken back, with nothing there that accepts: the delivery's own statement of the choice."""
 
 
 _BENCHMARK = re.compile(
@@ -92,7 +96,9 @@ def in_words(item: Item, known: tuple[Place, ...]) -> InWords:
                 return evolve(found, condition=Condition.UNDECIDED, rival=denied.quote)
             return _retracted(item, known, rank) or found
         if denies and not accepts and (rank == 0 or not _loose(item)):
-            verdict = InWords(Condition.CONTRADICTED, denies[1], denies[0].where, denies[0].name, denies[0].verbatim)
+            verdict = InWords(
+                Condition.CONTRADICTED, denies[1], denies[0].where, denies[0].name, denies[0].verbatim, plain=rank == 0 and not _loose(item)
+            )
             if not _loose(item):
                 return verdict
             denied = denied or verdict
@@ -131,5 +137,7 @@ def _retracted(item: Item, known: tuple[Place, ...], rank: int) -> InWords | Non
         if rank == 0 and place.rank == 1:
             said = [mention for mention in mentions(item, place.text[:MAX_PLACE]) if _counts(mention)]
             if said and said[-1].polarity is Polarity.CONTRADICTS and _RETRACTS.search(normalise(said[-1].quote)):
-                return InWords(Condition.CONTRADICTED, said[-1].quote, place.where, "retraction in the last message")
+                return InWords(
+                    Condition.CONTRADICTED, said[-1].quote, place.where, "retraction in the last message", retracted=True, plain=True
+                )
     return None
