@@ -1,0 +1,1 @@
+"""A simulated user that a chat model plays."""
