@@ -10,6 +10,7 @@ from attrs import evolve
 
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import DeliveredFile, Delivery, EndReason, LogEvent, Rejected, TurnFacts
+from finassay.api.labels import Conduct, Slip, UserLabel
 from finassay.api.report import ReportSection
 from finassay.api.scorecard import Evaluator, Graded, RunView, Scorecard, SessionView, TurnScore, UserTurn
 from finassay.api.strategy import Belief, Item, Number, Strategy, Unit, Universe
@@ -246,8 +247,8 @@ def make_session(agent: str, number: int, store: Store, repeat: int = 1) -> Sess
             LogEvent(2, "tool-result", {"exit_code": 0}, 9.0),
         ),
         user_turns=(
-            UserTurn(0, "open", 0),
-            UserTurn(1, "clarify", 1, {"backtest": "missing"}),
+            UserTurn(0, "open", 0, label="error-free"),
+            UserTurn(1, "clarify", 1, {"backtest": "missing"}, "critical-helped", ("unraised-piece",)),
             UserTurn(2, "close", 0, {"backtest": "met"}),
         ),
         end_reason=reason,
@@ -260,6 +261,14 @@ def make_session(agent: str, number: int, store: Store, repeat: int = 1) -> Sess
             "sandbox": {"id": "bubblewrap", "isolation": {"files": True, "network": True, "processes": True}},
         },
         blob_root=str(store.root),
+        labels=(
+            UserLabel(0, Conduct.ERROR_FREE),
+            UserLabel(
+                1,
+                Conduct.HELPED,
+                (Slip("unraised-piece", Conduct.HELPED, "calls a part <wrong>", "The <b>exit</b> is off.", ("risk.option",)),),
+            ),
+        ),
     )
 
 

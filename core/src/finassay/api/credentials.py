@@ -12,9 +12,20 @@ def credential(names: Sequence[str]) -> str | None:
 
     The keyring is asked only where the package `keyring` is installed (`finassay[keyring]`); one that is locked or broken has no keys.
     """
+    found = _find(names)
+    return found[0] if found else None
+
+
+def credential_source(names: Sequence[str]) -> str | None:
+    """Where `credential` finds the key, in words that do not hold it; None if there is none."""
+    found = _find(names)
+    return found[1] if found else None
+
+
+def _find(names: Sequence[str]) -> tuple[str, str] | None:
     for name in names:
         if value := os.environ.get(name, "").strip():
-            return value
+            return value, f"{name} in the environment"
     try:
         keyring = importlib.import_module("keyring")
     except ImportError:
@@ -25,5 +36,5 @@ def credential(names: Sequence[str]) -> str | None:
         except Exception:  # somebody else's code: a back end that cannot be opened
             return None
         if value:
-            return value
+            return value, f"{name} in the keyring"
     return None

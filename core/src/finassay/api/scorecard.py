@@ -80,7 +80,7 @@ class Elicitation:
 
 def with_models(name: str, identity: Json) -> str:
     """The id of a component with the models that its identity names, for people: two judges of one id may be two judges."""
-    models = identity.get("models") if isinstance(identity, Mapping) else None
+    models = identity.get("asked") if isinstance(identity, Mapping) else None
     return f"{name} ({', '.join(sorted(map(str, models)))})" if isinstance(models, Mapping) and models else name
 
 
@@ -220,6 +220,31 @@ class SessionView:
 
 
 @frozen
+class Spending:
+    """Calls of one role to one model. Tokens and cost are None as soon as one call's are unknown."""
+
+    role: str
+    model: str
+    calls: int
+    """Calls that were answered by the model itself."""
+    stored: int
+    """Answered from the run's store, for nothing."""
+    failed: int
+    """Gave no reply; their cost is unknown and not counted."""
+    input_tokens: int | None
+    cached_tokens: int | None
+    output_tokens: int | None
+    reasoning_tokens: int | None
+    cost_usd: float | None
+    known_usd: float
+    """What is known of the cost."""
+    unknown: int
+    """Calls whose cost is unknown."""
+    prices: tuple[str, ...]
+    """What the costs rest on: a table with its version, `settings`, `provider`, `agent`."""
+
+
+@frozen
 class RunView:
     """A whole run as a report may show it."""
 
@@ -233,3 +258,5 @@ class RunView:
     notes: tuple[str, ...] = ()
     """Lines to print above the results: judge without a model, sandbox without isolation, muted observers."""
     sections: tuple[ReportSection, ...] = ()
+    spending: tuple[Spending, ...] = ()
+    """What models cost, by role and model."""

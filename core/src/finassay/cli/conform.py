@@ -31,15 +31,20 @@ def print_results(results: Iterable[Any]) -> bool:
 @click.argument("name")
 @click.option("-o", "--option", "options", multiple=True, help="Option of the component: KEY=VALUE.")
 def conform(kind: str, name: str, options: tuple[str, ...]) -> None:
-    """Test an installed component of KIND called NAME against what its protocol promises; black box, whatever is installed."""
+    """Test an installed component of KIND called NAME against what its protocol promises; black box, whatever is installed.
+
+    A simulator or judge that talks to a model does so here as well, and costs what it costs.
+    """
     from finassay.catalog.catalog import Catalog, kind_named
     from finassay.catalog.kinds import KINDS
     from finassay.config.settings import parse_value
+    from finassay.models.service import ModelService
     from finassay.testing.conformance import run_conformance
 
     found = kind_named(kind)
     if found is None:
         raise UsageError(f"no kind {kind!r}", hint=f"Kinds: {', '.join(KINDS)}.")
     values = {key: parse_value(value) for key, _, value in (o.partition("=") for o in options)}
-    if not print_results(run_conformance(Catalog.installed(), found.name, name, values)):
+    catalog = Catalog.installed()
+    if not print_results(run_conformance(catalog, found.name, name, values, ModelService(catalog))):
         raise FinassayError(f"{found.name} {name!r} does not conform")

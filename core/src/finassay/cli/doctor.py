@@ -3,6 +3,7 @@
 import platform
 import shutil
 import sys
+from typing import Any
 
 import click
 
@@ -10,7 +11,10 @@ from finassay.cli.words import count, one_line
 
 
 @click.command()
-def doctor() -> None:
+@click.option("--models", "models", is_flag=True, help="Only the providers of chat models: whether the key of each is there.")
+@click.option("--call", "call", metavar="PROVIDER/NAME", help="Make one tiny call to this model; it costs a little.")
+@click.option("-o", "--option", "options", multiple=True, help="Option of the model that is called: KEY=VALUE.")
+def doctor(models: bool, call: str | None, options: tuple[str, ...]) -> None:
     """Say what works on this machine: Python, sandboxes, plugins, space; one line each, with a hint where something is wrong."""
     from importlib.metadata import version
 
@@ -26,6 +30,9 @@ def doctor() -> None:
             + (f"  ({one_line(hint)})" if hint and not ok else "")
         )
 
+    if models or call:
+        _models(Catalog.installed(), call, options, line)
+        return
     line(sys.version_info >= (3, 11), "python", f"{platform.python_version()}, finassay {version('finassay')}", "3.11 or newer is needed")
     free = shutil.disk_usage(".").free / 2**30
     line(free > 2, "disk", f"{free:.0f} GB free here", "runs keep every delivery: have a few GB")
@@ -44,7 +51,7 @@ def doctor() -> None:
         known = any(offer.id == "bubblewrap" for offer in catalog.offers("sandbox"))
         needed = "on Debian: apt-get install bubblewrap" if known else "install the plugin finassay-sandbox-bubblewrap"
         line(False, "isolation", "no sandbox that hides the run's files from agents works here", needed)
-    for kind in ("agent", "grammar", "persona", "simulator", "judge", "check", "reader", "reporter", "channel"):
+    for kind in ("agent", "grammar", "persona", "simulator", "judge", "check", "reader", "reporter", "channel", "model"):
         names = [o.id for o in catalog.offers(kind)]
         line(
             bool(names), f"{kind}s", f"{len(names)}: {', '.join(names)}" if 0 < len(names) <= 8 else str(len(names) or "none is installed")
@@ -55,3 +62,13 @@ def doctor() -> None:
             line(False, f"{health.offer.kind} {health.offer.id}", health.problem)
     if broken:
         raise FinassayError(f"{count(len(broken), 'installed component')} cannot be used")
+
+
+def _models(catalog: Any, call: str | None, options: tuple[str, ...], line: Any) -> None:
+    from finassay.cli.models import call_model, tell_providers
+    from finassay.config.settings import parse_value
+
+    if call is None:
+        tell_providers(catalog, line)
+        return
+    call_model(catalog, call, {key: parse_value(value) for key, _, value in (o.partition("=") for o in options)}, line)

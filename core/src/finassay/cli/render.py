@@ -90,6 +90,15 @@ def print_run(out: Console, view: RunView) -> None:
         out.print("no session has ended yet")
         return
     out.print(run_table(summarise(view)))
+    print_spending(out, view)
+
+
+def print_spending(out: Console, view: RunView) -> None:
+    """What models cost; nothing where none was asked."""
+    from finassay.grading.tables import spending_table
+
+    if view.spending:
+        out.print(spending_table(view.spending))
 
 
 def print_notes(out: Console, view: RunView) -> None:
@@ -114,21 +123,34 @@ def list_sessions(out: Console, view: RunView) -> None:
         quality = "-" if card.quality is None else f"{card.quality:.1f}"
         table.add_row(name, end, quality, "yes" if card.accepted else "no", ", ".join(card.failed_vetoes) or "none")
     out.print(table)
+    print_spending(out, view)
 
 
 def show_session(out: Console, view: SessionView) -> None:
     """Conversation, files, and every score with its source and evidence."""
     out.rule(line(f"session {view.id}"))
+    labels = {f"u{turn.turn}": turn for turn in view.user_turns}
     for message in view.conversation.messages:
         style = "cyan" if message.sender == "user" else "green"
         title = f"{message.id} {message.sender}" + (" (cut by the clock)" if message.cut else "")
+        if message.id in labels and labels[message.id].label:
+            title += f" · {labels[message.id].label}"
         out.print(Panel(safe(message.text), title=line(title), title_align="left", border_style=style))
+    _print_labels(out, view)
     _print_end(out, view)
     _print_files(out, view)
     if view.scorecard is None or not is_graded(view.scorecard):
         out.print(_ungraded(view))
         return
     _print_scores(out, view.scorecard)
+
+
+def _print_labels(out: Console, view: SessionView) -> None:
+    """What the user did wrong, with the reasons: found by stated rules, for people to confirm."""
+    for label in view.labels:
+        for slip in label.slips:
+            about = f" [{', '.join(slip.items)}]" if slip.items else ""
+            out.print(line(f"u{label.turn} {slip.effect.value}: {slip.reason}{about}: {slip.quote!r}", 600, "yellow"))
 
 
 def show_failed(out: Console, view: SessionView) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from attrs import frozen
 
+from finassay.api.labels import LabelCounts, count_labels
 from finassay.api.scorecard import RunView, Scorecard, SessionView, with_models
 from finassay.api.verdict import Measured, NotApplicable, Scored
 from finassay.grading.dimensions import DIMENSIONS, SCORED_CATEGORIES
@@ -62,6 +63,8 @@ class AgentSummary:
     """Mean wall-clock seconds of a session's agent turns."""
     cost_usd: float | None
     """Mean cost of a session; None if it is unknown for any graded session."""
+    user: LabelCounts
+    """Labels of what the user said in the valid sessions: how far it kept to its part."""
 
     @property
     def acceptance_rate(self) -> float | None:
@@ -147,6 +150,7 @@ def _agent(key: tuple[str, str, str, str], sessions: list[SessionView]) -> Agent
         cut_turns=sum(turn.cut for turn in turns),
         seconds=_mean(sum(turn.seconds for turn in s.turns) for s in valid if s.turns),
         cost_usd=_cost([card for _, card in cards]),
+        user=count_labels((turn.label, turn.slips) for s in valid for turn in s.user_turns),
     )
 
 

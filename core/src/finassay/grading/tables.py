@@ -1,11 +1,15 @@
 """The tables of a terminal. Everything in them is the harness's own words and numbers."""
 
+from collections.abc import Sequence
+
 from rich.table import Table
 from rich.text import Text
 
-from finassay.api.scorecard import Scorecard
+from finassay.api.labels import Conduct, LabelCounts
+from finassay.api.scorecard import Scorecard, Spending
 from finassay.api.verdict import Measured, NotApplicable, Scored
 from finassay.grading.dimensions import SCORED_CATEGORIES, dimension
+from finassay.grading.redaction import clean
 from finassay.grading.summary import AgentSummary, Summary
 
 SHORT = {"data": "data", "strategy": "strat", "backtest": "backt", "assessment": "assess", "experience": "exper"}
@@ -25,7 +29,21 @@ def run_table(summary: Summary) -> Table:
     table.add_column("agent", no_wrap=True)
     if summary.mixed:
         table.add_column("judge · simulator · evaluator")
-    for name in ("graded", "accepted", "pass^k", "satisfied", "silent", "Q", *SHORT.values(), "coverage", "assumed", "cut", "s", "$"):
+    for name in (
+        "graded",
+        "accepted",
+        "pass^k",
+        "satisfied",
+        "silent",
+        "Q",
+        *SHORT.values(),
+        "coverage",
+        "assumed",
+        "user +/-",
+        "cut",
+        "s",
+        "$",
+    ):
         table.add_column(name, justify="right", no_wrap=True)
     for agent in summary.agents:
         table.add_row(*_row(agent, summary.mixed))
@@ -48,10 +66,45 @@ def _row(agent: AgentSummary, mixed: bool) -> list[str | Text]:
         *(_number(agent.categories.get(name), 0) for name in SCORED_CATEGORIES),
         _percent(agent.coverage),
         _percent(agent.assumption_rate),
+        _critical(agent.user),
         _percent(agent.cut_share),
         _number(agent.seconds, 0),
         _number(agent.cost_usd, 2),
     ]
+
+
+def spending_table(spending: Sequence[Spending]) -> Table:
+    """What models cost, by role and model; what is not known is said to be unknown."""
+    table = Table(title=Text("models", style="bold"), title_justify="left", box=None, header_style="bold", pad_edge=False)
+    for name in ("role", "model"):
+        table.add_column(name, no_wrap=True)
+    for name in ("calls", "stored", "failed", "input", "cached", "output", "reasoning", "$"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("prices")
+    for one in spending:
+        tokens = (one.input_tokens, one.cached_tokens, one.output_tokens, one.reasoning_tokens)
+        table.add_row(
+            Text(clean(one.role, 40)),
+            Text(clean(one.model, 80)),
+            *(f"{number:,}" for number in (one.calls, one.stored, one.failed)),
+            *("unknown" if number is None else f"{number:,}" for number in tokens),
+            cost_text(one),
+            Text(clean(", ".join(one.prices), 80)),
+        )
+    return table
+
+
+def cost_text(one: Spending) -> str:
+    """Dollars; where some calls have no known cost, what is known and how many those are."""
+    if one.cost_usd is not None:
+        return f"{one.cost_usd:,.4f}"
+    return f"{one.known_usd:,.4f} + {one.unknown:,} unknown" if one.known_usd else "unknown"
+
+
+def _critical(user: LabelCounts) -> str:
+    """Shares of the user's messages that helped the agent, and that hindered it, beyond the user's part."""
+    helped, hindered = user.share(Conduct.HELPED), user.share(Conduct.HINDERED)
+    return "-" if helped is None or hindered is None else f"{100 * helped:.0f}/{100 * hindered:.0f} %"
 
 
 def session_table(card: Scorecard) -> Table:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from finassay.api.errors import BudgetError, InvalidFileError
+from finassay.api.scorecard import Spending
 from finassay.records.convert import from_json, to_json
 
 NAME: Final = "ledger.jsonl"
@@ -155,27 +156,7 @@ def _parsed(line: bytes, place: str) -> Entry | None:
     return from_json(Entry, data, place)
 
 
-@frozen
-class Sum:
-    """Calls of one role to one model. `cost_usd` is None as soon as one of them has an unknown cost; `known_usd` is what is known."""
-
-    role: str
-    model: str
-    calls: int
-    stored: int
-    failed: int
-    input_tokens: int | None
-    cached_tokens: int | None
-    output_tokens: int | None
-    reasoning_tokens: int | None
-    cost_usd: float | None
-    known_usd: float
-    unknown: int
-    """Calls whose cost is unknown."""
-    prices: tuple[str, ...]
-
-
-def sums(entries: Iterable[Entry]) -> list[Sum]:
+def sums(entries: Iterable[Entry]) -> list[Spending]:
     """By role and model, sorted. Failed and stored calls are counted, and add nothing to tokens and cost."""
     groups: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
@@ -183,7 +164,7 @@ def sums(entries: Iterable[Entry]) -> list[Sum]:
     return [_sum(role, model, group) for (role, model), group in sorted(groups.items())]
 
 
-def _sum(role: str, model: str, entries: list[Entry]) -> Sum:
+def _sum(role: str, model: str, entries: list[Entry]) -> Spending:
     paid = [e for e in entries if not e.stored and not e.failed]
     known = sum(e.cost_usd for e in paid if e.cost_usd is not None)
     unknown = sum(1 for e in paid if e.cost_usd is None)
@@ -192,7 +173,7 @@ def _sum(role: str, model: str, entries: list[Entry]) -> Sum:
         values = [getattr(e, name) for e in paid]
         return None if any(v is None for v in values) else sum(values)
 
-    return Sum(
+    return Spending(
         role,
         model,
         len(paid),

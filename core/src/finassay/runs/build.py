@@ -136,8 +136,8 @@ def model_service(catalog: Catalog, settings: RunSettings, folder: Path | None =
 def identity_of(component: Any, models: ComponentModels) -> dict[str, Json]:
     """What the results of a component rest on besides its code and options: the models it asked for, and what it says of itself."""
     own = getattr(component, "identity", None)
-    asked = {"models": dict(models.asked)} if models.asked else {}
-    return {**asked, **(to_json(own) if isinstance(own, Mapping) else {})}
+    asked = {"asked": dict(models.asked)} if models.asked else {}
+    return {**(to_json(own) if isinstance(own, Mapping) else {}), **asked}
 
 
 def _agent(catalog: Catalog, service: ModelService, alias: str, choice: Choice) -> AgentMaker:

@@ -1,10 +1,17 @@
 """A run's folder on disk.
 
 run.json              what was asked, when, with which versions
-tasks/                the tasks, sealed: readable by the owner only
+tasks/                the tasks
 blobs/                delivered bytes by content
-sessions/ID/          events.jsonl, sealed.jsonl, workspace/, gradings/HASH.json, feedback.txt
+sessions/ID/          events.jsonl, sealed.jsonl, gradings/HASH.json, feedback.txt
+work/                 where the agents of sessions work
 invalid/              sessions that do not count and were run again
+sealed/exchanges/     what models were asked and answered
+ledger.jsonl          what models cost
+
+Sealed is what may hold the hidden strategy: tasks/, sealed/, and of each session sealed.jsonl and gradings/. Nobody but the owner can read
+it, and nothing of the hidden strategy stands anywhere else until the user says it or `finassay report` writes its page. A key stands
+nowhere.
 """
 
 import hashlib
@@ -57,6 +64,13 @@ class RunFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.blobs = BlobStore(root / "blobs")
+
+    def is_sealed(self, path: Path) -> bool:
+        """Whether a path in the run may hold what is hidden from agents and from whoever reads the open records."""
+        parts = path.relative_to(self.root).parts
+        if parts[:1] in (("tasks",), ("sealed",)):
+            return True
+        return parts[:1] in (("sessions",), ("invalid",)) and len(parts) > 2 and parts[2] in ("sealed.jsonl", "gradings")
 
     @property
     def manifest_path(self) -> Path:

@@ -8,6 +8,7 @@ from finassay.api.scorecard import RunView, SessionView
 from finassay.api.task import Task
 from finassay.grading.dimensions import DIMENSIONS
 from finassay.grading.outcomes import INVALID
+from finassay.models.ledger import NAME, read_ledger, sums
 from finassay.runs.folder import RunFolder, SessionKey
 from finassay.runs.grade import is_outdated, scorecards
 from finassay.session.intake import displayed
@@ -38,6 +39,7 @@ def session_view(folder: RunFolder, key: SessionKey, task: Task) -> SessionView 
         valid=state.ended not in INVALID,
         identity=state.identity,
         blob_root=str(folder.blobs.root),
+        labels=state.labels,
     )
 
 
@@ -57,6 +59,7 @@ def run_view(folder: RunFolder, sections: tuple[ReportSection, ...] = ()) -> Run
         judge=_judge_of(sessions),
         notes=tuple(notes),
         sections=sections,
+        spending=tuple(sums(read_ledger(folder.root / NAME))),
     )
 
 

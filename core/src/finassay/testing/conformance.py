@@ -86,6 +86,7 @@ _SUBJECTS: dict[str, Callable[[ComponentSubject], Any]] = {
     "grammar": lambda s: grammars.GrammarSubject(s.create()),
     "simulator": lambda s: kinds.SimulatorSubject(s.create()),
     "judge": lambda s: kinds.JudgeSubject(s.create()),
+    "model": lambda s: kinds.ModelSubject(s.offer.id, str(s.options.get("name", "")), s.catalog.factory(s.offer), s.create()),
     "check": lambda s: kinds.CheckSubject(s.create()),
     "reader": lambda s: kinds.ReaderSubject(s.create()),
     "sandbox": lambda s: processes.SandboxSubject(s.create()),

@@ -1,5 +1,6 @@
 """Conformance of the smaller kinds: personas, simulators, judges, checks, readers, channels, guidance, reporters."""
 
+import re
 import string
 import tempfile
 from pathlib import Path
@@ -8,14 +9,17 @@ from typing import Any
 from attrs import asdict, frozen
 
 from finassay.api.conversation import Conversation, Message
+from finassay.api.credentials import credential
 from finassay.api.dimension import Dimension, JudgedBy
 from finassay.api.errors import JudgeError
 from finassay.api.grading import Check, Document, Judge, JudgeRequest, LevelQuestion, Material, Reader
 from finassay.api.matching import contains_quote, contains_term, stated
+from finassay.api.model import ChatModel, ModelCapabilities
 from finassay.api.persona import Persona
 from finassay.api.scorecard import RunView
 from finassay.api.simulator import Scene, Simulator
 from finassay.api.verdict import Scored
+from finassay.models.service import refuse_keys
 from finassay.session.disclosure import Disclosure
 from finassay.session.validation import validate, validate_opening
 from finassay.testing.result import conformance, require
@@ -186,6 +190,46 @@ def _empty(subject: JudgeSubject) -> None:
     except JudgeError:
         return
     require(level == 0, f"level {level} for nothing")
+
+
+# -- models -----------------------------------------------------------------------------------------------------------
+
+
+@frozen
+class ModelSubject:
+    """A provider's model that was made and not asked: what is checked contacts nobody and costs nothing."""
+
+    provider: str
+    name: str
+    factory: Any
+    model: ChatModel
+
+
+@conformance("model", "names-itself", "its id stands in records, and rules about families rest on its family")
+def _model_names(subject: ModelSubject) -> None:
+    model = subject.model
+    require(model.id == f"{subject.provider}/{subject.name}", f"id {model.id!r} is not {subject.provider}/{subject.name}")
+    require(model.family and model.family == model.family.lower(), f"family {model.family!r}: expected a word in lower case")
+    require(isinstance(model.capabilities, ModelCapabilities), f"capabilities {model.capabilities!r}")
+
+
+@conformance("model", "says-where-its-key-is", "`finassay doctor --models` says whether a key is there, and records are kept free of it")
+def _model_credentials(subject: ModelSubject) -> None:
+    names = getattr(subject.factory, "credentials", None)
+    words = isinstance(names, tuple) and all(isinstance(n, str) and re.fullmatch(r"[A-Z][A-Z0-9_]*", n) for n in names)
+    require(words, f"credentials {names!r}: expected a tuple of names of environment variables, empty where no key is needed")
+
+
+@conformance("model", "no-option-is-a-key", "options stand in records")
+def _model_options(subject: ModelSubject) -> None:
+    for option in subject.factory.Options.model_fields:
+        refuse_keys(subject.provider, {option: ""})
+
+
+@conformance("model", "hides-its-key", "a model is printed in errors and logs")
+def _model_hides(subject: ModelSubject) -> None:
+    key = credential(getattr(subject.model, "credentials", getattr(subject.factory, "credentials", ())))
+    require(not key or key not in f"{subject.model!r} {subject.model}", "the key stands in the model's text")
 
 
 # -- checks and readers -----------------------------------------------------------------------------------------------

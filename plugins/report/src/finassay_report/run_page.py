@@ -8,6 +8,7 @@ from attrs import frozen
 from markupsafe import Markup
 
 from finassay.api.dimension import Dimension, JudgedBy
+from finassay.api.labels import Conduct
 from finassay.api.scorecard import RunView, Scorecard, SessionView
 from finassay.api.verdict import NotApplicable, Scored
 from finassay.grading.outcomes import OUTCOMES
@@ -80,6 +81,9 @@ class RunPage:
     end_reasons: tuple[tuple[str, str], ...]
     sandboxes: tuple[str, ...]
     evaluators: tuple[str, ...]
+    labelled: bool
+    """Some message of the user has a label."""
+    conducts: tuple[Conduct, ...]
     links: Mapping[str, str]
 
 
@@ -106,6 +110,8 @@ def run_page(run: RunView, links: Mapping[str, str], resamples: int) -> RunPage:
         end_reasons=tuple((r, outcome.meaning) for r, outcome in OUTCOMES.items() if any(r in a.end_reasons for a in agents)),
         sandboxes=tuple(sorted({sandbox_of(s) for s in run.sessions} - {""})),
         evaluators=tuple(sorted({s.scorecard.evaluator.hash for s in run.sessions if s.scorecard})),
+        labelled=any(a.user.messages for a in agents),
+        conducts=tuple(Conduct),
         links=links,
     )
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from finassay.api.conversation import Message
 from finassay.api.delivery import TurnFacts
 from finassay.api.dimension import Dimension
+from finassay.api.labels import UserLabel
 from finassay.api.matching import stated
 from finassay.api.scorecard import RunView, SessionView, TableReading, UserTurn
 from finassay.api.verdict import Measured, NotApplicable, Scored, Verdict
@@ -58,6 +59,7 @@ class Turn:
     text: Markup
     facts: TurnFacts | None
     decision: UserTurn | None
+    label: UserLabel | None
     delivered: int
 
 
@@ -123,6 +125,7 @@ def session_page(run: RunView, session: SessionView, preview: int) -> SessionPag
 def _turns(session: SessionView) -> tuple[Turn, ...]:
     facts = {fact.turn: fact for fact in session.turns}
     decisions = {decision.turn: decision for decision in session.user_turns}
+    labels = {label.turn: label for label in session.labels}
     sizes = {delivery.turn: len(delivery.files) for delivery in session.deliveries}
     return tuple(
         Turn(
@@ -130,6 +133,7 @@ def _turns(session: SessionView) -> tuple[Turn, ...]:
             text=visible(message.text, 40_000),
             facts=facts.get(message.turn) if message.sender == "agent" else None,
             decision=decisions.get(message.turn) if message.sender == "user" else None,
+            label=labels.get(message.turn) if message.sender == "user" else None,
             delivered=sizes.get(message.turn, 0) if message.sender == "agent" else 0,
         )
         for message in session.conversation.messages
