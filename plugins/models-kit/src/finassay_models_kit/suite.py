@@ -29,8 +29,8 @@ def request(*texts: str, **more: Any) -> ChatRequest:
     return ChatRequest(messages, **{"seconds": 10.0, **more})
 
 
-class ProviderSuite:
-    """Required: `make`, `plain`, `error`. `plain` streams where the provider streams by default."""
+class ProviderCase:
+    """A provider under test. Required: `make`."""
 
     variables: tuple[str, ...] = ()
     """Environment variables of the key; the first one is set."""
@@ -38,14 +38,6 @@ class ProviderSuite:
     def make(self, url: str, **options: Any) -> ChatModel:
         """The model under test, at an address."""
         raise AssertionError("say how the model is made")
-
-    def plain(self, text: str) -> Served:
-        """An ordinary answer in the vendor's wire format."""
-        raise AssertionError("say how an answer looks")
-
-    def error(self, status: int, message: str, headers: Mapping[str, str]) -> Served:
-        """An error in the vendor's wire format."""
-        raise AssertionError("say how an error looks")
 
     @pytest.fixture(autouse=True)
     def _surroundings(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,6 +60,18 @@ class ProviderSuite:
         assert len(self.asked) == 1, "the SDK retried by itself"
         assert_clean(caught.value)
         return caught.value
+
+
+class ProviderSuite(ProviderCase):
+    """Required: `make`, `plain`, `error`. `plain` streams where the provider streams by default."""
+
+    def plain(self, text: str) -> Served:
+        """An ordinary answer in the vendor's wire format."""
+        raise AssertionError("say how an answer looks")
+
+    def error(self, status: int, message: str, headers: Mapping[str, str]) -> Served:
+        """An error in the vendor's wire format."""
+        raise AssertionError("say how an error looks")
 
     def test_a_text(self) -> None:
         reply = self.ask([self.plain("Good morning.")])
@@ -130,7 +134,7 @@ class ProviderSuite:
         served = self.plain("Good morning to you all.")
         if served.events is None:
             pytest.skip("this endpoint does not stream by default; see the tests of its streams")
-        assert not isinstance(self.failing(evolve(served, events=served.events[:-2])), ProviderRefusedError)
+        assert not isinstance(self.failing(evolve(served, events=served.events[:-3])), ProviderRefusedError)
 
     def test_no_answer_in_time(self) -> None:
         served = self.plain("Good morning.")

@@ -1,0 +1,185 @@
+"""The provider `openai`: the Responses API for OpenAI itself, Chat Completions for compatible endpoints. The SDK is imported when a model first
+speaks."""
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from finassay.api.model import ChatReply, ChatRequest, ModelCapabilities
+from finassay.api.verdict import Json
+from finassay_models_kit import Clock, ProviderModel, Trouble, find_key
+
+if TYPE_CHECKING:
+    import openai
+
+_ENDPOINT: Final = "https://api.openai.com/v1"
+_OWN_HOST: Final = "openai.com"
+_REFUSALS: Final = frozenset(
+    {"content_filter", "content_policy_violation", "invalid_prompt", "bio_policy", "misalignment_policy_violation"}
+)
+"""Codes of errors that mean: this content is not answered."""
+_PASSING_CODES: Final = {"server_error": 500, "rate_limit_exceeded": 429, "insufficient_quota": 429, "vector_store_timeout": 504}
+"""Codes inside an answer, and the status that they stand for."""
+
+
+class OpenAIOptions(BaseModel):
+    """Options of `openai/NAME`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(description="the model, as the endpoint names it", min_length=1, max_length=200)
+    api: Literal["auto", "responses", "chat"] = Field(
+        default="auto",
+        description="responses or chat (Chat Completions); auto takes responses for OpenAI itself and chat for any other base_url",
+    )
+    base_url: str = Field(default="", description="address of a compatible endpoint, up to and with its version: http://localhost:11434/v1")
+    key_variable: str = Field(
+        default="",
+        description="the environment variable that holds the key; with a base_url no key is sent unless this names one, otherwise OPENAI_API_KEY",
+    )
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = Field(
+        default=None, description="how much the model reasons; none of it set leaves it to the model's default"
+    )
+    structured: Literal["schema", "object", "none"] = Field(
+        default="schema",
+        description="chat: whether the endpoint holds a model to a JSON Schema, only to JSON, or to nothing; the core validates in any case",
+    )
+    stream: bool | None = Field(default=None, description="chat: stream the answer; unset streams those that may be long")
+    token_limit: Literal["max_tokens", "max_completion_tokens"] | None = Field(
+        default=None, description="chat: the name of the output limit; unset is max_tokens with a base_url, else max_completion_tokens"
+    )
+    extra: dict[str, Any] = Field(default_factory=dict, description="chat: more fields of the request, as the endpoint documents them")
+    family: str = Field(default="", description="who trained the model, where its name does not tell")
+
+
+class OpenAIModel(ProviderModel):
+    """One model of OpenAI, or of an endpoint that speaks as OpenAI does."""
+
+    api_version: ClassVar = 1
+    Options: ClassVar = OpenAIOptions
+    description: ClassVar = "models of OpenAI (key in OPENAI_API_KEY), and of any compatible endpoint by base_url"
+    credentials = ("OPENAI_API_KEY",)
+    provider: ClassVar = "openai"
+
+    def __init__(self, options: OpenAIOptions) -> None:
+        host = urlsplit(options.base_url).hostname or ""
+        own = not options.base_url or host == _OWN_HOST or host.endswith(f".{_OWN_HOST}")
+        self.api = options.api if options.api != "auto" else ("responses" if own else "chat")
+        # A key for OpenAI is no business of another endpoint: it goes where key_variable says, or to OpenAI.
+        names = (options.key_variable,) if options.key_variable else self.credentials if own else ()
+        super().__init__(
+            options.name,
+            capabilities=ModelCapabilities(
+                structured=self.api == "responses" or options.structured == "schema",
+                tools=True,
+                search=self.api == "responses",
+                fetch=self.api == "responses",
+            ),
+            key=find_key(self.provider, names) if names else "",
+            key_names=names,
+            base_url=options.base_url or _ENDPOINT,
+            family=options.family,
+        )
+        self._own = own
+        self._options = options
+
+    def _make_client(self) -> "openai.OpenAI":
+        import openai
+
+        return openai.OpenAI(
+            api_key=self._key,
+            admin_api_key="",
+            base_url=self._base_url,
+            max_retries=0,
+            http_client=self.http_client(),
+            _enforce_credentials=False,
+        )
+
+    def headers(self) -> dict[str, Any]:
+        """Headers that keep what belongs to OpenAI from other endpoints."""
+        from openai import Omit
+
+        unwanted = [] if self._key else ["Authorization"]
+        unwanted += [] if self._own else ["OpenAI-Organization", "OpenAI-Project"]
+        return {name: Omit() for name in unwanted}
+
+    def _exchange(self, request: ChatRequest, clock: Clock) -> ChatReply:
+        import openai
+
+        try:
+            return self._responses(request, clock) if self.api == "responses" else self._chat(request, clock)
+        except openai.APIError as error:
+            if (error.code or "") in _REFUSALS or (error.type or "") in _REFUSALS:
+                meta: dict[str, Json] = {"stop": error.code or error.type}
+                return ChatReply("", "refusal", self.name, meta=meta)
+            raise
+
+    def _responses(self, request: ChatRequest, clock: Clock) -> ChatReply:
+        from finassay_models_openai import responses
+
+        asked = responses.parameters(request, self._options)
+        final = None
+        with self.client().responses.create(
+            model=self.name, stream=True, timeout=self.timeout(clock), extra_headers=self.headers(), **asked
+        ) as stream:
+            for event in stream:
+                if event.type == "error":
+                    raise self.failed(_inside(getattr(event, "error", None) or event), request)
+                if event.type in ("response.completed", "response.incomplete", "response.failed"):
+                    final = event.response
+        if final is None:
+            raise ConnectionError("the stream ended before its end")
+        if final.error is not None:
+            if final.error.code in _REFUSALS:
+                return responses.refused(final)
+            raise self.failed(_inside(final.error), request)
+        return responses.reply(final, request)
+
+    def _chat(self, request: ChatRequest, clock: Clock) -> ChatReply:
+        from finassay_models_openai import chat
+
+        asked = chat.parameters(request, self._options, own=self._own)
+        create = self.client().chat.completions.create
+        more = {"model": self.name, "timeout": self.timeout(clock), "extra_headers": self.headers()}
+        if not chat.streams(request, self._options):
+            completion = create(**asked, **more)
+        else:
+            with create(**asked, **more, stream=True, stream_options={"include_usage": True}) as stream:
+                completion = chat.gathered(stream)
+        if not getattr(completion, "choices", None):
+            told = getattr(completion, "error", None)
+            raise self.failed(_inside(told) if told else Trouble("unreadable", words="no choices"), request)
+        return chat.reply(completion, request)
+
+    def _trouble(self, error: Exception) -> Trouble | None:
+        import openai
+
+        match error:
+            case openai.APITimeoutError():
+                return Trouble("timeout")
+            case openai.APIConnectionError():
+                return Trouble("connection")
+            case openai.APIStatusError():
+                return Trouble(
+                    "status", error.status_code, error.code or error.type or "", _message(error.body), dict(error.response.headers)
+                )
+            case openai.APIResponseValidationError():
+                return Trouble("unreadable")
+            case openai.APIError():
+                return _inside(error)
+            case _:
+                return None
+
+
+def _inside(error: Any) -> Trouble:
+    """An error that came inside an answer: its code says which status it stands for; an unknown one may pass."""
+    told = error if isinstance(error, dict) else {name: getattr(error, name, None) for name in ("code", "type", "message")}
+    code = str(told.get("code") or told.get("type") or "")
+    status = int(code) if code.isdigit() else _PASSING_CODES.get(code, 400 if code.startswith("invalid_") else 500)
+    return Trouble("status", status, code, str(told.get("message") or ""))
+
+
+def _message(body: object) -> str:
+    told = body.get("message") if isinstance(body, dict) else None
+    return told if isinstance(told, str) else ""
