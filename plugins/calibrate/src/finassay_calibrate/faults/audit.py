@@ -139,8 +139,8 @@ def undecided(draft: Draft, rng: Rng) -> Draft | None:
 
     if set(draft.setup.settings.factors) <= set(RIVALS):
         return None
-    draft.dropped |= {"signals", "fundamentals", "market_caps"}
-    keep = [c for c in draft.tables["trades"] if c not in ("decided_by", "decided_value", "compared_with")]
+    draft.dropped |= {"signals", "targets", "fundamentals", "market_caps"}
+    keep = [c for c in draft.tables["trades"] if c not in ("decided_by", "decided_value", "compared_with", "target_weight")]
     draft.tables["trades"] = draft.tables["trades"][keep]
     return draft
 

@@ -13,6 +13,8 @@ from finassay_calibrate.faults.strategy import RIVALS, traded
 from finassay_calibrate.market.known import known_factors
 
 Rng = np.random.Generator
+SKIPPING = frozenset({"mom_12_1", "mom_6_1"})
+"""Factors whose last price is a month old."""
 
 
 def _same_bar(draft: Draft) -> Draft | None:
@@ -69,7 +71,9 @@ def restated(draft: Draft, rng: Rng) -> Draft | None:
 @fault("ranking-reaches-ahead", "3.1", "The ranking already contains the next week's returns.")
 def peeking(draft: Draft, rng: Rng) -> Draft | None:
     s = draft.setup.settings
-    return traded(draft, s, Plants(peek=5)) if set(s.factors) <= set(RIVALS) else None
+    # A look-back that leaves out the last month would still end in the past five sessions on.
+    ahead = 5 + (s.skip if set(s.factors) <= SKIPPING else 0)
+    return traded(draft, s, Plants(peek=ahead)) if set(s.factors) <= set(RIVALS) else None
 
 
 @fault("timing-reaches-ahead", "3.1", "The timing rule already knows the next two weeks of the index.")

@@ -112,7 +112,29 @@ def no_short_position(package: Package) -> Outcome:
     short = np.argwhere(share < -1e-4)
     named = tuple(f"{held.tickers[c]} on {held.dates[r].date()}: {share[r, c]:.2%} of equity" for r, c in short[:8])
     lowest = float(np.nanmin(share)) if np.isfinite(share).any() else 0.0
+    sold = _sold_beyond_holding(package) if not len(short) and held.source != "rebuilt" else ()
+    if sold:
+        text = f"lowest {lowest:.4%} as delivered, and the fills sell more than is held"
+        return Outcome(letter, title, "fail", text, "-0.01 %", _where(package, "trades") or _where(package, "round_trips"), sold)
     return Outcome(letter, title, "fail" if len(short) else "pass", f"lowest {lowest:.4%}", "-0.01 %", held.source, named)
+
+
+OVERSOLD = 1e-3
+"""Share of equity from which on a short position that fills leave is no rounding of delivered shares."""
+
+
+def _sold_beyond_holding(package: Package) -> tuple[str, ...]:
+    """Names and dates on which the fills leave a short position that the delivered holdings do not show."""
+    made = package.fact(rebuilding)
+    if made.rebuilt is None or made.book is None or made.fills is None:
+        return ()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = made.book.holdings / np.abs(made.book.equity)[:, None]
+    short = np.argwhere(share < -OVERSOLD)
+    first = {int(c): int(r) for r, c in short[::-1]}
+    return tuple(
+        f"{made.book.tickers[c]} from {made.book.dates[r].date()}: {share[r, c]:.2%} of equity" for c, r in list(first.items())[:8]
+    )
 
 
 def _short_by_fills(package: Package, letter: str, title: str) -> Outcome:

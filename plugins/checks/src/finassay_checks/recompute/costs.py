@@ -51,6 +51,8 @@ def costs(package: Package) -> Costs:
     )
     if treatment == "stated only" and _in_code(delivered, made):
         treatment, text = "some fills", "costs are in the delivered code only"
+    if treatment in ("all fills", "some fills") and _never_paid(made):
+        treatment, text = "stated only", "the log carries fees, and the delivered equity never pays them"
     if treatment == "all fills" and mention is None:
         treatment, text = "some fills", "the log carries fees that the report never mentions"
     gross, net = _gross(made), _net(made)
@@ -74,6 +76,24 @@ def _charged(delivered: Delivered, made: Rebuilding, rates: list[float]) -> tupl
     # A row that takes effect a session later is charged then.
     share = float(np.mean([((charged >= d) & (charged <= d + pd.Timedelta(days=5))).any() for d in dates[:5000]])) if len(dates) else 0.0
     return share, f"{share:.1%} of {len(dates)} weight dates are followed by a fee in the equity table"
+
+
+UNPAID_FROM = 0.002
+"""Fees in all, over the mean equity, from which on it can be told whether they were paid."""
+
+
+def _never_paid(made: Rebuilding) -> bool:
+    """Whether the delivered equity lies above the rebuilt one by the fees charged so far, on nine in ten days."""
+    curve = made.delivered_equity
+    if made.rebuilt is None or curve is None or len(curve) < 2:
+        return False
+    own = made.rebuilt.equity
+    days = own.index.intersection(pd.DatetimeIndex(curve.index))
+    charged = made.rebuilt.fees.cumsum().reindex(days).to_numpy(dtype=float)
+    if len(days) < 2 or not charged[-1] > UNPAID_FROM * float(own.abs().mean()):
+        return False
+    gap = (curve.loc[days] - own.loc[days]).to_numpy(dtype=float)
+    return bool(np.mean(np.abs(gap - charged) <= 0.1 * charged[-1]) >= 0.9)
 
 
 _CHARGES = re.compile(

@@ -18,6 +18,11 @@ LOOKBACKS = (
 WINDOWS = (10, 20, 21, 30, 40, 42, 60, 63, 90, 100, 120, 126, 150, 180, 200, 250, 252)
 ENDS = (0, -21, -1, 1, 2, -2, -3, -5, -10, -20, -22, -42)
 """Sessions from the row's date to the last price used; positive looks ahead."""
+AHEAD_ENDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 21, 22, 42, 63)
+FEW_AGREE = 0.75
+"""Share of a third of the sampled dates that a formula must reproduce before all of them are looked at."""
+AHEAD_WINDOWS = (20, 21, 60, 63, 126, 252)
+"""Searched only for scores that no usual formula up to the date reproduces."""
 SAMPLE, NAMES = 24, 40
 """Dates and tickers that are sampled, evenly."""
 AGREE = 0.95
@@ -105,22 +110,30 @@ def _information(name: str, signals: pd.DataFrame, panel: Panel) -> Information 
     names = np.flatnonzero(np.isfinite(score[picked]).any(axis=0))
     names = names[np.unique(np.linspace(0, len(names) - 1, NAMES).astype(int))]
     closes, score = carried(panel.close[:, names]), score[:, names]
-    best: tuple[float, int, str, int | str] | None = None
-    for formula, end, candidate in _candidates(closes, panel.dates, sessions[picked]):
-        share, rows = agreement(score[picked], candidate)
-        if (
-            share >= AGREE
-            and rows >= min(MIN_ROWS, int(np.isfinite(score[picked]).sum() * 0.5))
-            and (best is None or share > best[0] + 1e-12)
-        ):
-            best = (share, rows, formula, end)
-        if best is not None and best[0] >= 0.999:
-            break
+    best = _best(score[picked], _candidates(closes, panel.dates, sessions[picked]))
+    if best is None:
+        few = picked[::3]
+        made = [(f, e) for f, e, c in _reaching(closes, sessions[few]) if agreement(score[few], c)[0] >= FEW_AGREE]
+        if made:
+            best = _best(score[picked], ((f, e, c) for f, e, c in _reaching(closes, sessions[picked]) if (f, e) in made))
     if best is None:
         return None
     share, rows, formula, end = best
     last = _month_rows(panel.dates, sessions, 1) if isinstance(end, str) else np.clip(sessions + end, 0, len(panel.dates) - 1)
     return Information(name, formula, days, panel.dates[last], share, rows)
+
+
+def _best(score: Floats, candidates: "Iterator[tuple[str, int | str, Floats]]") -> "tuple[float, int, str, int | str] | None":
+    """Share of dates, values compared, formula and end of the candidate that reproduces the most dates; None below `AGREE`."""
+    best: tuple[float, int, str, int | str] | None = None
+    enough = min(MIN_ROWS, int(np.isfinite(score).sum() * 0.5))
+    for formula, end, candidate in candidates:
+        share, rows = agreement(score, candidate)
+        if share >= AGREE and rows >= enough and (best is None or share > best[0] + 1e-12):
+            best = (share, rows, formula, end)
+        if best is not None and best[0] >= 0.999:
+            break
+    return best
 
 
 def agreement(score: Floats, candidate: Floats) -> tuple[float, int]:
@@ -179,6 +192,21 @@ def _candidates(closes: Floats, dates: pd.DatetimeIndex, rows: Ints) -> Iterator
                 yield f"close over the high of {window} sessions to t{end:+d}", end, stack[0] / np.max(stack[:window], axis=0)
                 steps = stack[:-1] / stack[1:] - 1.0
                 yield f"volatility of {window} sessions to t{end:+d}", end, np.std(steps, axis=0)
+                yield f"close over the average of {window} sessions to t{end:+d}", end, stack[0] / np.mean(stack[:window], axis=0)
+
+
+def _reaching(closes: Floats, rows: Ints) -> Iterator[tuple[str, "int | str", Floats]]:
+    """Usual scores as a ranking that is dated too early has them: their last price lies after the row's session."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for end in AHEAD_ENDS:
+            last = _at(closes, rows + end)
+            for back in LOOKBACKS:
+                yield f"return over {back} sessions to t{end:+d}", end, last / _at(closes, rows + end - back) - 1.0
+                yield f"return from t-{back} to t{end:+d}", end, last / _at(closes, rows - back) - 1.0
+            for window in AHEAD_WINDOWS:
+                stack = np.stack([_at(closes, rows + end - k) for k in range(window + 1)])
+                yield f"close over the high of {window} sessions to t{end:+d}", end, stack[0] / np.max(stack[:window], axis=0)
+                yield f"volatility of {window} sessions to t{end:+d}", end, np.std(stack[:-1] / stack[1:] - 1.0, axis=0)
                 yield f"close over the average of {window} sessions to t{end:+d}", end, stack[0] / np.mean(stack[:window], axis=0)
 
 

@@ -32,6 +32,12 @@ MIN_DATES, MIN_VALUES = 10, 40
 NEAR = 6e-5
 """Half of the fourth decimal, with a margin."""
 SHOWN, CURVES = 8, 3
+SHIFTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 21, 42, 63)
+"""Sessions by which a timing series may be dated too early."""
+EXACT = 2e-4
+"""A line is met within this share of the spread of the values, or by the decimals that they are printed with."""
+_FORWARD = re.compile(r"fwd|forward|next|future|ahead|label|realised|realized|subsequent|after", re.I)
+"""Names of what is measured after the date on purpose, for validation."""
 CLOSE = "the close"
 
 
@@ -148,12 +154,74 @@ def _of_states(package: Package, panel: Panel | None) -> list[Ahead]:
         usable = [one for one in series if len(one.at) >= MIN_VALUES and one.name != label]
         for ahead in _judged(usable, closes, days, pd.Index([label])):
             found.setdefault(ahead.name, ahead)
+        daily = [one for one in usable if one.name not in found and not _FORWARD.search(one.name) and _is_daily(one)]
+        for ahead in _shifted(daily if label not in own else [], closes[0], days, pd.Index([label])):
+            found.setdefault(ahead.name, ahead)
     # What one curve makes look ahead, another may make honest: an average beside the close of the day before.
     for label, curve in curves if found else ():
         days, closes = pd.DatetimeIndex(curve.index), [np.asarray(curve.to_numpy(dtype=float)[:, None], dtype=np.float64)]
         rest = [one for n, r in own.items() if n in found and n not in honest and len((one := _of_state(n, r, days)).at) >= MIN_VALUES]
         honest |= {one.name for one, share in zip(rest, _honest(rest, closes, label not in own), strict=True) if share >= AGREE}
     return [ahead for name, ahead in found.items() if name not in honest]
+
+
+def _is_daily(one: _Series) -> bool:
+    """A row on nearly every session: a date that names a week or a month is a label, and no moment."""
+    steps = np.diff(one.all_dates.to_numpy().astype("datetime64[D]").astype(np.int64))
+    return len(steps) > 0 and float((steps <= 5).mean()) >= 0.95
+
+
+def _shifted(series: list[_Series], closes: Floats, dates: pd.DatetimeIndex, label: pd.Index) -> list[Ahead]:
+    """Series that are a usual one of the curve as it stands some sessions later, and not as it stands on the date."""
+    series = [one for one in series if np.isfinite(one.values).sum() >= MIN_VALUES and float(np.nanstd(one.values)) > NEAR]
+    forms: dict[str, Floats] = {}
+    for pair in _pairs(pd.DataFrame(closes)) if series else ():
+        if pair.reach is not None and pair.trailing not in forms:
+            forms[pair.trailing] = pair.honest().to_numpy(dtype=float)[:, 0]
+    found: list[Ahead] = []
+    for one in series:
+        lines = sorted((reach, name) for name, form in forms.items() for reach in _lines(one, form))
+        if lines and lines[0][0] > 0:
+            reach, name = lines[0]
+            pair = _Pair(f"{name}, {reach} sessions later", name, partial(pd.DataFrame, forms[name]), None, reach)
+            found.append(_ahead(one, pair, _line(one.values[:, 0], _later(forms[name], one.at, reach)), 0.0, dates, label))
+    return found
+
+
+def _later(form: Floats, at: NDArray[np.int64], reach: int) -> Floats:
+    return np.where(at + reach < len(form), form[np.minimum(at + reach, len(form) - 1)], np.nan)
+
+
+def _lines(one: _Series, form: Floats) -> list[int]:
+    """Shifts, 0 among them, at which the series is one and the same line of a form. A few dates are looked at before all."""
+    values, shifts = one.values[:, 0], (0, *SHIFTS)
+    shifted = np.stack([_later(form, one.at, reach) for reach in shifts], axis=1)
+    maybe = np.zeros(len(shifts), dtype=bool)
+    for few in np.array_split(np.arange(len(values)), 3):
+        y, x = values[few], shifted[few]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            y, x = y - np.nanmean(y), x - x.mean(axis=0)
+            related = (np.nan_to_num(y)[:, None] * x).sum(axis=0) ** 2 / (np.nansum(y * y) * (x * x).sum(axis=0))
+        maybe |= related > 1 - (5 * EXACT) ** 2
+    return [shifts[k] for k in np.flatnonzero(maybe) if _line(values, shifted[:, k]) >= AGREE]
+
+
+def _line(values: Floats, candidate: Floats) -> float:
+    """Share of dates on which the values are one and the same line of the candidate, whatever their scale."""
+    both = np.isfinite(values) & np.isfinite(candidate)
+    if both.sum() < MIN_VALUES or both.mean() < 0.5:
+        return 0.0
+    x, y = candidate[both], values[both]
+    spread = float(np.std(y))
+    near = max(EXACT * spread, 0.6 * next((10.0**-d for d in range(7) if np.allclose(y, np.round(y, d), rtol=0, atol=1e-9)), 0.0))
+    if spread <= NEAR or near > 5 * EXACT * spread or float(np.std(x)) == 0.0:
+        return 0.0
+    kept = np.ones(len(x), dtype=bool)
+    for _ in range(6):  # a few rows at the edge of the data may be others
+        slope, level = np.polyfit(x[kept], y[kept], 1)
+        off = np.abs(y - slope * x - level)
+        kept = off <= max(float(np.quantile(off[kept], 0.97)), 1e-9 * spread)
+    return float((off <= near).sum() / both.sum())
 
 
 def _distinct(curves: "list[tuple[str, pd.Series[float]]]") -> "list[tuple[str, pd.Series[float]]]":

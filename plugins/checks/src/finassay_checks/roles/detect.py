@@ -43,7 +43,7 @@ def prices(shape: Shape, context: Context) -> Found:
         found |= letters
     if found["close"] is None:
         found["close"], found["adj_close"] = found["adj_close"], found["adj_close"]
-    if found["close"] is None or bool((found["close"].numbers <= 0).any()) or HINT_CHECK.search(stem_of(shape)):
+    if found["close"] is None or float((found["close"].numbers <= 0).mean()) > FEW_AT_MOST or HINT_CHECK.search(stem_of(shape)):
         return
     full = sum(found[f] is not None for f in ("open", "high", "low")) == 3
     of_ticker = canonical_ticker(stem_of(shape)) in context.known
@@ -73,6 +73,8 @@ def _ticker_of_name(shape: Shape, context: Context) -> str:
     return next(iter(context.known)) if len(context.known) == 1 else canonical_ticker(stem.split()[0] if stem else "?")
 
 
+FEW_AT_MOST = 0.05
+"""Share of closes at or below zero up to which a table is one of prices with wrong cells."""
 _NOT_SIGNALS = re.compile(
     r"^(?:fee|fees|cost|costs|commission|price|px|open|high|low|close|adjclose|volume|shares|quantity|qty|value|notional|cash|cashafter|pnl|row|id|index|"
     r"weight|targetweight|w|alloc|allocation|weightbefore|weightafter|position|positionafter|sharesafter|sharesbefore|turnover|ret|return|fwdret|forwardreturn)$"
@@ -94,6 +96,7 @@ def signals(shape: Shape, context: Context) -> Found:
         and not _NOT_SIGNALS.match(c.key)
         and (names.has(c.name, names.SIGNAL) or (not in_log and (hinted or names.has(c.name, names.FACTORS))))
     ]
+    values = [c for c in values if _differs_by_name(shape, date, c)]
     if not values and rank is None:
         return
     primary = next(
@@ -120,6 +123,15 @@ def signals(shape: Shape, context: Context) -> Found:
         context.timezone,
     )
     yield from made("signals", shape, columns, frame, "columns of the fill log" if in_log else "a score or rank for each date and ticker")
+
+
+def _differs_by_name(shape: Shape, date: Column, column: Column) -> bool:
+    """Whether the names of a date have values of their own: what all of them share (an exposure, a volatility of the portfolio) ranks
+    nothing. Undecided, and therefore true, with fewer than three dates of several names."""
+    by_date = column.numbers.groupby(date.sample.reindex(column.numbers.index).to_numpy())
+    counts = by_date.agg(["count", "nunique"])
+    several = counts[counts["count"] >= 3]
+    return len(several) < 3 or bool((several["nunique"] > 1).mean() > 0.1)
 
 
 def weights(shape: Shape, context: Context) -> Found:

@@ -84,8 +84,8 @@ def content_role(shape: Shape, matrix: Matrix) -> tuple[Role, str]:
         return "prices", "all positive, rows do not sum to one, cells seldom repeat"
     if known.min() >= 0 and repeats >= 0.5 and (hint == "positions" or _extra(shape, ("cash",)) or np.mean(known == 0) > 0.05):
         return "positions", "cells repeat the ones above"
-    if known.min() > 0 and hint == "prices":
-        return "prices", "named as prices, all positive"
+    if float((known <= 0).mean()) <= detect.FEW_AT_MOST and hint == "prices":
+        return "prices", "named as prices, positive but for a few cells"
     if (known < 0).any() or _is_ranks(matrix):
         return "signals", "negative values, or ranks"
     return "unknown", "no content test holds"
