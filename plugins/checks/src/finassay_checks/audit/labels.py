@@ -3,6 +3,7 @@
 import re
 from functools import lru_cache
 
+from finassay_checks.roles.languages import english
 from finassay_checks.roles.metric_names import metric_of
 
 FRACTIONS = frozenset(
@@ -39,7 +40,7 @@ _OWN = (
     ("gross_loss", r"^gross loss$"),
     (
         "net_profit",
-        r"^(?:total |cumulative )?(?:net |realised |realized |overall )?(?:profit|p ?& ?l|pnl|p/l)(?: and loss)?(?: \(?(?:net|usd|\$|total|eur|gbp)\)?)?"
+        r"^(?:total |cumulative )?(?:net |realised |realized |overall )?(?:profit|p ?& ?l|pnl|p/l)(?: (?:(?:and|&|/) )?loss)?(?: \(?(?:net|usd|\$|total|eur|gbp)\)?)?"
         r"(?: \[\$\])?$",
     ),
     ("gross_pnl", r"^(?:total )?gross (?:pnl|p ?& ?l)$"),
@@ -51,7 +52,7 @@ _OWN = (
     (
         "total_return",
         r"^(?:rtot(?: log)?|cum(?:ulative)?\.? (?:ret(?:urn)?s?|performance|gain)|holding period return|overall (?:return|performance)|return total|"
-        r"total (?:ret(?:urn)?s?|performance|gain|growth)|net (?:total )?return|strategy return|portfolio return|time ?- ?weighted return|twr|"
+        r"total (?:ret(?:urn)?s?|performance|gain|growth)|net (?:total )?return|strategy return|portfolio return|time[ -]*weighted (?:rate of )?return|twr|"
         r"algorithm period return|portfolio growth)\b|^returns?$",
     ),
     (
@@ -86,7 +87,7 @@ def words_of(label: str) -> str:
 @lru_cache(maxsize=20_000)
 def audit_metric(label: str) -> str | None:
     """The metric that a label names, None for any other; `turnover` gets its full name from `turnover_name`."""
-    text = words_of(label)
+    text = words_of(english(label.strip(" *`")))
     bare = re.sub(
         r"\s*[\[(](?:%|\$|pct|percent|€|£|usd|eur|gbp|fraction|decimal)[\])]|\s+(?:pct|percent|usd)$|[%﹪]$", "", text, flags=re.I
     ).strip()

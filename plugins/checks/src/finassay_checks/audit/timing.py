@@ -78,7 +78,7 @@ def _bar_findings(package: Package) -> Iterator[AuditFinding]:
     late = same & ~later & (known | (closes & ~opens))
     if not late.any():
         return
-    words = package.fact(statements).words + " ".join(d.text[:100_000] for d in delivered.reports)
+    words = package.fact(statements).words + " ".join(d.text[:100_000] for d in delivered.documents[:50])
     allowed = bool(_AUCTION.search(words)) and not texts.str.contains(r"close of the same|1[6-9]:", case=False).any()
     yield AuditFinding(
         "fill_not_after_signal",

@@ -71,7 +71,10 @@ def total_return(returns: Floats) -> float:
 def annual_return(returns: Floats, periods: float) -> float:
     """Geometric: (1 + total)^(P/n) - 1."""
     growth = 1.0 + total_return(returns)
-    return float(growth ** (periods / len(returns)) - 1.0) if len(returns) and growth > 0 else float("nan")
+    if not len(returns) or not growth > 0:
+        return float("nan")
+    logged = np.log(growth) * periods / len(returns)
+    return float(growth ** (periods / len(returns)) - 1.0) if logged < 700 else float("inf")  # a float ends at e^709
 
 
 def volatility(returns: Floats, periods: float, ddof: int = 1) -> float:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from finassay_checks.roles import names
 from finassay_checks.roles.cells import strings_of, to_dates, to_numbers, to_tickers
+from finassay_checks.roles.languages import BUY_WORDS, SELL_WORDS
 
 Frame = pd.DataFrame
 _BUY = frozenset({"buy", "b", "bot", "bought", "long", "bto", "buytoopen", "open", "entry", "enter", "add", "increase", "buytocover", "in"})
@@ -97,9 +98,9 @@ def side_signs(series: "pd.Series[Any]") -> "pd.Series[float]":
     for cell, text in texts.items():
         joined = names.key(text)
         first = names.parts(text)[0] if names.parts(text) else ""
-        if joined in _BUY or first in _BUY:
+        if joined in _BUY or first in _BUY or text.strip().lower() in BUY_WORDS:
             signs[cell] = 1.0
-        elif joined in _SELL or first in _SELL:
+        elif joined in _SELL or first in _SELL or text.strip().lower() in SELL_WORDS:
             signs[cell] = -1.0
     codes, uniques = pd.factorize(series)
     values = np.array([signs.get(u, np.nan) for u in uniques] + [np.nan])

@@ -12,6 +12,7 @@ from finassay_checks.roles.context import Context, Found, dates_of, made, name_o
 from finassay_checks.roles.logs import round_trip_columns, round_trips, trade_columns, trades
 from finassay_checks.roles.shape import Column, Shape
 from finassay_checks.roles.vocabulary import (
+    ANNOUNCED,
     FEES,
     HINT_CHECK,
     HINT_EQUITY,
@@ -23,9 +24,13 @@ from finassay_checks.roles.vocabulary import (
     HINT_UNIVERSE,
     MEMBER_FROM,
     MEMBER_TO,
+    PERIOD_ENDS,
     SIDES,
     SIGNAL_DATES,
 )
+
+_PAID = ("dividends", "dividend", "stocksplits", "splitfactor", "divcash", "splits")
+"""Columns of actions that price files of vendors carry."""
 
 
 def prices(shape: Shape, context: Context) -> Found:
@@ -47,7 +52,8 @@ def prices(shape: Shape, context: Context) -> Found:
         return
     full = sum(found[f] is not None for f in ("open", "high", "low")) == 3
     of_ticker = canonical_ticker(stem_of(shape)) in context.known
-    if shape.ticker is None and not full and not of_ticker and not HINT_PRICES.search(stem_of(shape)):
+    closes = {c.key for c in shape.of("number")} <= {*names.OHLC["close"][:1], *names.OHLC["adj_close"], *names.OHLC["volume"], *_PAID}
+    if shape.ticker is None and not full and not of_ticker and not closes and not HINT_PRICES.search(stem_of(shape)):
         return
     if names.is_benchmark(stem_of(shape)) and shape.ticker is None:
         return
@@ -194,6 +200,10 @@ _EQUITY = (
     "totalvalue",
     "accountvalue",
     "netassetvalue",
+    "netliquidationvalue",
+    "netliquidation",
+    "netliq",
+    "nlv",
     "strategyequity",
     "wealth",
     "balance",
@@ -232,7 +242,10 @@ _WINDOW = re.compile(r"\d+\s?_?(?:d|w|m|y|days?|weeks?|months?|years?)(?![a-z])"
 def _is_own_return(column: Column) -> bool:
     """The portfolio's return of a day; neither one that a rule compares with nor one over a look-back (`return_needed`, `ret_12m`)."""
     words = set(column.parts)
-    return ("net" in words or bool({"ret", "return"} & words)) and not words & _COMPARED and not _WINDOW.search(column.name)
+    if not {"net", "ret", "return"} & words or words & _COMPARED or _WINDOW.search(column.name):
+        return False
+    # `net` alone may stand before a value as well (`Net Liquidation`): a portfolio's return of a day is no hundred.
+    return bool({"ret", "return"} & words) or float(column.numbers.abs().median()) < 100
 
 
 def equity(shape: Shape, context: Context) -> Found:
@@ -320,10 +333,8 @@ def states(shape: Shape, context: Context) -> Found:
 
 
 def fundamentals(shape: Shape, context: Context) -> Found:
-    period = shape.find(("periodend", "fiscalperiodend", "period", "fiscalend", "quarterend", "fiscaldate", "fiscalquarterend"), "date")
-    announced = shape.find(
-        ("announced", "filed", "announcementdate", "filingdate", "reportdate", "announcedon", "filedon", "acceptancedate"), "date"
-    )
+    period = shape.find(PERIOD_ENDS, "date")
+    announced = shape.find(ANNOUNCED, "date")
     if shape.ticker is None or (period is None and announced is None) or (period is None and not shape.of("number")):
         return
     values = [c.name for c in shape.of("number") if not _NOT_SIGNALS.match(c.key) or c.key == "value"]

@@ -5,7 +5,7 @@ import pandas as pd
 from finassay_checks.roles import canonical, names
 from finassay_checks.roles.context import Context, Found, dates_of, made, stem_of
 from finassay_checks.roles.shape import Column, Shape
-from finassay_checks.roles.vocabulary import DECIDED, FEES, HINT_TRADES, IDS, PRICES, REASONS, SHARES, SIDES, VALUES
+from finassay_checks.roles.vocabulary import DECIDED, FEES, HINT_TRADES, IDS, PRICES, PROFITS, REASONS, SHARES, SIDES, VALUES
 
 
 def round_trip_columns(shape: Shape) -> dict[str, str]:
@@ -33,9 +33,7 @@ def _round_trip_columns(shape: Shape) -> dict[str, str]:
         return {}
     shares = shape.find((*SHARES, "sharesbought"), "number")
     prices = [c for c in shape.of("number") if {"price", "px", "pricein", "priceout", "rate"} & {*c.parts, c.key}]
-    pnl = shape.find(("pnl", "pl", "profit", "pnlnet", "netpnl", "pl$", "pnlcomm", "profitabs", "p&l"), "number") or shape.find_part(
-        ("pnl", "profit"), "number"
-    )
+    pnl = shape.find(PROFITS, "number") or shape.find_part(("pnl", "profit"), "number")
     if pnl is None and len(prices) < 2:
         return {}
     entry_price = next((c for c in prices if {"entry", "buy", "open", "in", "bought", "pricein"} & {*c.parts, c.key}), None)
@@ -52,7 +50,7 @@ def _round_trip_columns(shape: Shape) -> dict[str, str]:
         "fee": shape.find(FEES, "number"),
         "entry_fee": _fee_of(shape, {"entry", "buy", "open", "in"}),
         "exit_fee": _fee_of(shape, {"exit", "sell", "close", "out"}),
-        "direction": shape.find(("direction", "dir", "side", "positiontype", "type", "buysell"), "text")
+        "direction": shape.find(("direction", "dir", "side", "positiontype", "type", "buysell", "ls", "longshort", "bs"), "text")
         or shape.find(("long", "islong", "isshort", "short"), "bool"),
     }
     return columns | {key: column.name for key, column in named.items() if column is not None}

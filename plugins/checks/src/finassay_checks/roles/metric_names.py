@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 
 from finassay_checks.model import MetricName
+from finassay_checks.roles.languages import english
 
 _PATTERNS: tuple[tuple[MetricName, str], ...] = (
     ("sortino", r"^sortino"),
@@ -53,7 +54,7 @@ def metric_of(label: str) -> MetricName | None:
     """The metric that a row or column label names: `Max drawdown`, `sharpe_rf0`, `return_pa`, `CAGR (net)`; None for any other."""
     if len(label) > 120:
         return None
-    text = " ".join(re.sub(r"([a-z])([A-Z])", r"\1 \2", label).replace("_", " ").replace("**", "").split()).strip(" :*`")
+    text = " ".join(re.sub(r"([a-z])([A-Z])", r"\1 \2", english(label)).replace("_", " ").replace("**", "").split()).strip(" :*`")
     text = re.sub(r"^(?:strategy|portfolio|headline|net|oos|the) (?=\w)", "", text, flags=re.I)
     for name, pattern in _NAMES:
         if pattern.search(text):

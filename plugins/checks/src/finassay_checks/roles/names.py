@@ -3,6 +3,8 @@
 import re
 from functools import lru_cache
 
+from finassay_checks.roles.languages import english
+
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[%#$&]")
 
 DATE = frozenset({"date", "datetime", "day", "timestamp", "time", "datum", "dt", "asof", "session", "t", "ts", "epoch"})
@@ -70,8 +72,8 @@ CASH = frozenset({"cash"})
 
 @lru_cache(maxsize=20_000)
 def parts(name: str) -> tuple[str, ...]:
-    """Lower-case word parts: `adjClose` gives adj, close; `Shares (+buy/-sell)` gives shares, buy, sell."""
-    return tuple(part.lower() for part in _PARTS.findall(name[:200]))
+    """Lower-case word parts: `adjClose` gives adj, close; `Shares (+buy/-sell)` gives shares, buy, sell; `Einstiegskurs` entry, price."""
+    return tuple(part.lower() for part in _PARTS.findall(english(name[:200])))
 
 
 @lru_cache(maxsize=20_000)

@@ -38,7 +38,7 @@ SIGNAL_DATES = (
     "rebalancedate",
     "formationdate",
 )
-SIDES = ("side", "action", "direction", "buysell", "type", "transaction", "transactiontype", "ordertype")
+SIDES = ("side", "action", "direction", "buysell", "bs", "type", "transaction", "transactiontype", "ordertype")
 SHARES = (
     "shares",
     "quantity",
@@ -84,6 +84,31 @@ VALUES = (
     "amount",
     "turnover",
 )
+PROFITS = (
+    "pnl",
+    "pl",
+    "profit",
+    "pnlnet",
+    "netpnl",
+    "pl$",
+    "pnlcomm",
+    "profitabs",
+    "p&l",
+    "netp&l",
+    "netpl",
+    "p&l$",
+    "p&lusd",
+    "netprofit",
+    "realizedp&l",
+    "realisedp&l",
+    "realizedpnl",
+    "realisedpnl",
+    "realizedpl",
+    "profitloss",
+    "gainloss",
+    "grossp&l",
+    "grosspl",
+)
 REASONS = ("reason", "why", "rule", "tag", "trigger", "reasoncode", "note", "notes", "comment")
 IDS = ("tradeid", "orderid", "fillid", "id", "ref", "spell", "spell#", "order", "trade")
 DECIDED = ("decidedby", "decidingvalue", "score", "rank", "signalvalue", "signal")
@@ -97,6 +122,53 @@ HINT_UNIVERSE = re.compile(r"universe|member|constituent|tickers|names", re.I)
 HINT_EQUITY = re.compile(r"equity|nav|portfolio|curve|daily|ledger|account|returns?|value", re.I)
 HINT_RETURNS = re.compile(r"returns?(?:[^a-z]|$)", re.I)
 HINT_NO_CURVE = re.compile(r"cash_?-? ?flow|deposit|withdraw|contribution|dividend|split|corporate_?action", re.I)
+PERIOD_ENDS = (
+    "periodend",
+    "fiscalperiodend",
+    "period",
+    "fiscalend",
+    "quarterend",
+    "fiscaldate",
+    "fiscalquarterend",
+    "fiscaldateending",
+    "calendardate",
+    "periodofreport",
+    "reportperiod",
+    "periodending",
+    "fiscalperiodenddate",
+    "periodenddate",
+    "quarterending",
+    "datadate",
+)
+ANNOUNCED = (
+    "announced",
+    "filed",
+    "announcementdate",
+    "filingdate",
+    "reportdate",
+    "announcedon",
+    "filedon",
+    "acceptancedate",
+    "accepteddate",
+    "fillingdate",  # so spelled by one vendor
+    "reporteddate",
+    "reportedon",
+    "datereported",
+    "filedate",
+    "datefiled",
+    "rdq",
+    "datekey",
+    "releasedate",
+    "publicationdate",
+    "publishdate",
+    "publisheddate",
+    "announcedate",
+    "earningsdate",
+    "availablefrom",
+    "availabledate",
+    "knownon",
+    "publicon",
+)
 MEMBER_FROM = (
     "from",
     "start",

@@ -142,6 +142,8 @@ def fields_and_tickers(shape: Shape, context: Context) -> Found:
         return
     by_ticker: dict[str, dict[str, str]] = {}
     for column in shape.columns:
+        if column.key in _FIELDS:
+            continue  # `Adj Close` alone is a field, not the close of ADJ
         words = column.name.split()
         if len(words) == 2 and names.key(words[1]) in _FIELDS and names.key(words[0]) not in _FIELDS:
             words.reverse()  # grouped by ticker: `AAPL Close`
