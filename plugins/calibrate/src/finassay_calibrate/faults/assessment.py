@@ -1,6 +1,7 @@
 """Faults of 4.1, 4.2, 5.1, 5.2 and 5.6: what is said about the results, and to the investor."""
 
 import numpy as np
+import pandas as pd
 
 from finassay_calibrate.clean.draft import Draft
 from finassay_calibrate.faults.registry import fault
@@ -8,12 +9,63 @@ from finassay_calibrate.faults.registry import fault
 Rng = np.random.Generator
 
 
-@fault("unsupported-conclusions", "4.1", "The report promises future gains and cites figures that nothing bears out.")
+PROMISED = (
+    "The strategy is guaranteed to beat the market and will return at least 43.7% a year in the future.",
+    "Going forward, holders can look forward to gains of 20% a year.",
+    "The rules have an edge that is proven and that will persist.",
+    "Whoever follows them will enjoy steady profits for decades.",
+    "It is a safe bet: the next years will mirror the ones shown.",
+    "These rules are certain to succeed from now on.",
+    "Returns of this size will continue for as long as the rules are kept.",
+)
+SAFE = (
+    "It cannot lose more than 1.2% in any month, now or later.",
+    "There is no way in which this portfolio loses over a full year.",
+    "Your money is entirely safe in it.",
+    "The approach is bulletproof.",
+    "It is immune to any downturn of the market.",
+    "A loss deeper than the one shown will never happen: the drawdown can never be exceeded.",
+)
+CERTAIN = (
+    "The backtest establishes beyond doubt that the ranking earns excess returns.",
+    "It works in every market, whatever the economy does.",
+    "Luck is ruled out: this is skill, not luck.",
+    "The result proves the superior skill of the ranking.",
+    "It wins under all market conditions.",
+    "It needs no further testing and is ready for live trading.",
+    "You should invest all your money now.",
+)
+
+
+@fault("unsupported-conclusions", "4.1", "The summary promises future gains, safety or certainty, in words drawn from several.")
 def promises(draft: Draft, rng: Rng) -> Draft | None:
-    draft.appended["Summary"] = (
-        "The strategy is guaranteed to beat the market and will return at least 43.7% a year in the future. It has proven alpha of 19.3% a"
-        " year, it cannot lose more than 1.2% in any month, and it is certain to work in every market. You should invest all your money now."
-    )
+    said = [str(rng.choice(kind)) for kind in (PROMISED, SAFE, CERTAIN)]
+    kept = rng.permutation(3)[: int(rng.integers(1, 4))]
+    draft.appended["Summary"] = " ".join(said[k] for k in kept)
+    return draft
+
+
+@fault(
+    "conclusion-against-own-curve",
+    "4.1",
+    "The summary says what the delivered curve denies: ahead of benchmarks that it trails, no losing year or month.",
+)
+def against_curve(draft: Draft, rng: Rng) -> Draft | None:
+    curve = draft.tables["equity"].set_index("date")["equity"]
+    monthly = curve.groupby(pd.DatetimeIndex(curve.index).to_period("M")).last().pct_change().dropna()
+    rows = draft.tables["benchmark_comparison"].set_index("portfolio")["total_return"]
+    told = []
+    if len(monthly) >= 12 and (monthly < -0.01).sum() >= 3:
+        told += [
+            "It ended every month with a profit.",
+            "There was no losing month.",
+            "The portfolio never lost more than 0.5% in any month.",
+        ]
+    if (rows.drop("strategy net") > rows["strategy net"] + 0.03).all():
+        told += ["The strategy clearly beat the benchmark.", "The rules did better than the index and than simply holding all names."]
+    if not told:
+        return None
+    draft.appended["Summary"] = str(rng.choice(told))
     return draft
 
 

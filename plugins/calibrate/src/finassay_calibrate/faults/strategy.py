@@ -226,6 +226,8 @@ def _turned(draft: Draft, component: str) -> Draft | None:
     for rule in draft.rules:
         if rule.item == found[0]:
             rule.choice, rule.text, rule.source = "", found[1], "my choice"
+    # The number of the investor's own rule would still state it.
+    draft.rules = [rule for rule in draft.rules if component != "risk" or rule.item != "risk.threshold"]
     return draft
 
 

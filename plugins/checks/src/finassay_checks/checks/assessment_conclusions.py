@@ -36,6 +36,7 @@ class GroundedConclusions(JudgedCheck):
 
     def facts(self, package: Package) -> Mapping[str, Json]:
         from finassay_checks.claims import claims
+        from finassay_checks.recompute.curve_said import curve_facts
         from finassay_checks.recompute.matches import equity_matches, metric_matches
         from finassay_checks.recompute.rebuilt import rebuilt
 
@@ -54,6 +55,7 @@ class GroundedConclusions(JudgedCheck):
             "claim_credit": found.share,
             "untraced": [{"number": c.text, "sentence": c.sentence, "where": c.where} for c in found.untraced[:20]],
             "untraced_count": len(found.untraced),
+            "curve": package.fact(curve_facts),
         }
 
 

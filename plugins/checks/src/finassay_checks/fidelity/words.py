@@ -94,7 +94,7 @@ def in_words(item: Item, known: tuple[Place, ...]) -> InWords:
             found = InWords(Condition.MATCHED, accepts[1], accepts[0].where, accepts[0].name, accepts[0].verbatim)
             if denied is not None:
                 return evolve(found, condition=Condition.UNDECIDED, rival=denied.quote)
-            return _retracted(item, known, rank) or found
+            return (_retracted(item, known) if rank == 0 else None) or found
         if denies and not accepts and (rank == 0 or not _loose(item)):
             verdict = InWords(
                 Condition.CONTRADICTED, denies[1], denies[0].where, denies[0].name, denies[0].verbatim, plain=rank == 0 and not _loose(item)
@@ -102,6 +102,8 @@ def in_words(item: Item, known: tuple[Place, ...]) -> InWords:
             if not _loose(item):
                 return verdict
             denied = denied or verdict
+        if accepts and denies and rank <= 1 and (taken := _retracted(item, known)) is not None:
+            return taken
         if accepts and denies and rival is None:
             place, quote = accepts
             rival = InWords(Condition.UNDECIDED, quote, place.where, place.name, place.verbatim, rival=denies[1])
@@ -131,13 +133,13 @@ def _loose(item: Item) -> bool:
     return item.slot == "factor" or item.number is not None
 
 
-def _retracted(item: Item, known: tuple[Place, ...], rank: int) -> InWords | None:
-    """A contradicting sentence of the last message that says that something has changed, after the place that matched."""
+def _retracted(item: Item, known: tuple[Place, ...]) -> InWords | None:
+    """The last sentence on the choice in the last message, or in the rules of the report, if it contradicts and says that something has
+    changed. Other values in rules take nothing back."""
     for place in known:
-        if rank == 0 and place.rank == 1:
+        if place.rank == 1 or (place.rank == 0 and not _loose(item)):
             said = [mention for mention in mentions(item, place.text[:MAX_PLACE]) if _counts(mention)]
             if said and said[-1].polarity is Polarity.CONTRADICTS and _RETRACTS.search(normalise(said[-1].quote)):
-                return InWords(
-                    Condition.CONTRADICTED, said[-1].quote, place.where, "retraction in the last message", retracted=True, plain=True
-                )
+                name = "retraction in the last message" if place.rank == 1 else f"retraction in the {place.name}"
+                return InWords(Condition.CONTRADICTED, said[-1].quote, place.where, name, place.verbatim, retracted=True, plain=True)
     return None

@@ -54,7 +54,7 @@ def comparison(package: Package) -> Comparison:
     claims = tuple(s for s in named if _CLAIM.search(s.text))
     numbers = tuple(s for s in named if numbers_in(s.text))
     frame = delivered.frame("benchmark")
-    curve = _strategy(package, delivered)
+    curve = strategy_curve(package, delivered)
     if frame is None or frame.empty or curve is None:
         return Comparison(named[:20], claims[:20], numbers[:20], frame is not None and not frame.empty, False, 0.0, {}, None)
     days = pd.DatetimeIndex(frame["date"].dropna().unique())
@@ -82,7 +82,7 @@ def _lines(delivered: Delivered) -> list[tuple[str, str]]:
     return found[:20_000]
 
 
-def _strategy(package: Package, delivered: Delivered) -> "pd.Series | None":
+def strategy_curve(package: Package, delivered: Delivered) -> "pd.Series | None":
     """The delivered curve, else the rebuilt one."""
     made = package.fact(rebuilding)
     curve = made.delivered_equity if made.delivered_equity is not None else delivered_curve(delivered)

@@ -6,6 +6,7 @@ from typing import Any
 
 from finassay.api.verdict import Json
 from finassay_judge_lexical.grade import Grade, Rule, grade, kinds
+from finassay_judge_lexical.rules.promises import denied_by_curve, joined, promised_results
 from finassay_judge_lexical.rules.strategy import sensitivity_rows
 from finassay_judge_lexical.text import Line, Reading, Text
 
@@ -21,47 +22,9 @@ CHANGES = (
 )
 
 
-_MONEY = r"(?:returns?|profits?|gains?|income|outperformance|success|wins?)"
-_WINS = (
-    r"(?:beat|outperform|win|profit|earn|gain|succeed|make (?:you |a )?(?:money|profit)|return (?:at least |more than |over )?-?\d|work in)"
-)
-PROMISES = re.compile(
-    rf"\bguarantee(?:d|s|ing)?\s+(?:to\s+(?:\w+\s+)?{_WINS}|(?:you\s+|an?\s+|that\s+(?:it|you|the\s+\w+)\s+will\s+)?(?:(?!that\b|whether\b)\w+\s+)?(?:{_MONEY}|{_WINS})\b)"
-    rf"|\b(?:certain|sure|bound|destined|assured) to (?:\w+ )?{_WINS}\b"
-    rf"|\b(?:strategy|portfolio|approach|system|method|it|this|you|we)\b[^.;]{{0,40}}\bwill (?:\w+ )?(?:always |surely |certainly |continue to |keep )?{_WINS}"
-    r"|\b(?:out-?performance|edge|alpha|returns?|profits?|gains?|results?) will (?:\w+ )?(?:continue|persist|last|repeat|keep)\b"
-    r"|\b(?:can ?not|can't|can never|will never|never) lose(?:s)?\b|\brisk-?free (?:profits?|gains?|money|alpha)\b|\bno risk of (?:any )?loss"
-    r"|\balways (?:beats?|outperforms?|wins?|profits?|makes? money)\b"
-    r"|\b(?:proves?|proven|proof (?:of|that)|beyond (?:any )?doubt)\b[^.;]{0,40}\b(?:alpha|edge|skill|beats?|outperform\w*|works|profitab\w*|superior\w*)\b"
-    r"|\b(?:should|must) (?:now )?(?:invest|put) (?:all|everything|your whole|your entire)\b",
-    re.IGNORECASE,
-)
-_TAKEN_BACK = re.compile(
-    r"\b(?:not|no|nor|never|nothing|nobody|none|neither|without|hardly|unlikely|cannot|whether|if|unless|may|might|could|would|hypothes\w+"
-    r"|assum\w+|belie\w+|idea|premise|rationale|expect\w*|hop(?:e|es|ing)|suppos\w+|claim\w*|said|asked|wanted|think|thought)\b|n['’]t\b|\?",
-    re.IGNORECASE,
-)
-"""What before or in a promise makes it none: a denial, a condition, somebody's belief."""
 _ABOUT_RESULTS = re.compile(
     r"\b(?:returns?|returned|earn\w*|gain\w*|profit\w*|alpha|beat\w*|outperform\w*|los(?:e|es|t|s)|draw-?down|sharpe|volatility)\b", re.I
 )
-_RULES = r"rule|hypothes|rationale|strategy (?:idea|logic)|signal|method|what you (?:asked|want)|your (?:idea|belief|view)"
-
-
-def promised_results(reading: Reading) -> list[Line]:
-    """Sentences of the last report and message that promise results, or take a backtest for proof. Denials, conditions, beliefs and the
-    statement of the rules are none."""
-    rules = re.compile(_RULES, re.IGNORECASE)
-    found = []
-    for line in reading.last.lines:
-        match = PROMISES.search(line.text)
-        if match is None or rules.search(line.heading):
-            continue
-        # 'Cannot lose' is itself a denial: only what stands before it takes it back.
-        until = match.start() if re.search(r"\blos", match[0], re.IGNORECASE) else match.end()
-        if not _TAKEN_BACK.search(line.text[max(0, match.start() - 80) : until]):
-            found.append(line)
-    return found
 
 
 def invented(stated: Sequence[Line], facts: Mapping[str, Json]) -> list[Line]:
@@ -92,10 +55,12 @@ def grounded(reading: Reading, facts: Mapping[str, Json]) -> Grade:
         return grade(0, f"the conclusions contradict the recomputed {', '.join(str(f['metric']) for f in wrong)}", stated)
     if wrong:
         return grade(1, f"central figures do not recompute: {', '.join(str(f['metric']) for f in wrong)}", stated)
-    promised = promised_results(reading)
+    promised = joined(promised_results(reading), denied_by_curve(reading, facts))
     central = [line for line in promised if re.search(CONCLUSION, line.heading) or not line.heading]
     if central or len(promised) >= 2:
-        return grade(1, "a central conclusion promises results, which nothing can support", central or promised)
+        return grade(
+            1, "a central conclusion promises results, which nothing can support, or is denied by the delivered curve", central or promised
+        )
     borne_out = [f for f in figures if f.get("recomputed") is not None and f.get("matches")]
     credit = facts.get("claim_credit")
     credit = float(credit) if isinstance(credit, int | float) else 0.0

@@ -34,6 +34,21 @@ DEFINED: Mapping[str, str] = {
 }
 """What makes a rule executable, by kind of rule."""
 
+OPEN = re.compile(
+    r"\b(?:at|in) (?:our|my|the manager's|its|their|your) (?:own |sole )?discretion\b|\bdiscretionary\b|\bjudge?ment calls?\b|\bby (?:feel|eye|judge?ment)\b"
+    r"|\b(?:if|when|where|whenever|as) (?:it |this |that |we |i |they |one )?(?:seems?|feels?|looks?|deemed?|thinks?|judges?|considers?(?:ed)?|sees?)"
+    r" (?:it |this |them )?(?:to be )?(?:appropriate|sensible|right|fit|best|attractive|necessary|reasonable|prudent|useful|good|promising)\b"
+    r"|\b(?:if|when|whenever|as|once) (?:the )?(?:market |trading )?(?:conditions|circumstances|the situation|opportunities|sentiment) (?:suggest|warrant|allow|permit"
+    r"|require|demand|arise|(?:is|are|look|looks) (?:right|good|favou?rable|suitable))\w*\b"
+    r"|\b(?:roughly|about|around|approximately|some|usually|typically) \d+ (?:to|-|–|or) \d+ (?:of the |of )?(?:better |best |top )?(?:names|stocks|positions"
+    r"|holdings)?\b(?= (?:of|or|names|stocks|positions|holdings|better|best)|\s*$|[,.;|])"
+    r"|\b(?:names|stocks|positions|holdings|candidates) (?:that|which) (?:look|seem|appear|feel)s? (?:good|attractive|promising|cheap|strong|right|solid)\b"
+    r"|\b(?:from time to time|now and then|more or less often|every so often|as needed|as and when)\b|\bor (?:more|fewer|less|another number) if\b",
+    re.IGNORECASE,
+)
+"""A rule that leaves the decision to whoever carries it out."""
+_CLOSED = re.compile(r"\b(?:no|not|never|nothing|none|without|neither|nor|instead of|rather than)\b|n['’]t\b", re.IGNORECASE)
+
 COMPONENTS: Mapping[str, str] = {
     "selection": r"select|signal|factor|rank|score|momentum|stock",
     "timing": r"timing|market filter|regime|invested|in the market",
@@ -63,6 +78,16 @@ def _rules(reading: Reading) -> Text:
     return Text(found or reading.last.lines)
 
 
+def open_rules(rules: Text) -> list[Line]:
+    """Rules that leave what is done to discretion, conditions nobody defines, or a rough number; denials are none."""
+    found = []
+    for line in rules.lines:
+        match = OPEN.search(line.text)
+        if match and not _CLOSED.search(line.text[max(0, match.start() - 50) : match.start()]):
+            found.append(line)
+    return found
+
+
 def ambiguity(reading: Reading, facts: Mapping[str, Json]) -> Grade:
     """Whether each kind of rule has a definition that can be executed; what code closes counts for ties, rounding, warm-up and the fill."""
     rules = _rules(reading)
@@ -84,6 +109,11 @@ def ambiguity(reading: Reading, facts: Mapping[str, Json]) -> Grade:
     missing = [name for name in DEFINED if name not in defined]
     if missing:
         return grade(1, f"two engineers would build this differently: {', '.join(missing)}", *touched.values())
+    vague = open_rules(rules)
+    if vague:
+        return grade(
+            1, "two engineers would build this differently: a rule is left to discretion or to conditions that nothing defines", vague
+        )
     both = Text((*reading.everything.lines, *reading.code.lines, *rules.lines))
     closed = kinds({"ties": TIES, "rounding": ROUNDING, "warm-up": WARM_UP}, lambda pattern: both.find(pattern, done=False))
     if len(closed) < 2:
