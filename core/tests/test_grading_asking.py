@@ -312,3 +312,13 @@ def test_what_a_judge_says_of_its_answer_is_kept(tmp_path: Path) -> None:
     card = graded(tmp_path, Batching(lambda r: level(3, TRUE, facts={"call": r.sample})))
     assert scored(card, "4.4").facts == {"judge": {"call": 0}}
     assert scored(card, "2.7").facts["judge"] == {"samples": [{"call": 0}, {"call": 1}, {"call": 2}]}
+
+
+def test_only_what_is_wanted_is_asked(tmp_path: Path) -> None:
+    judge = Batching(lambda r: level(3, TRUE))
+    package = sample_package(tmp_path, {"REPORT.md": REPORT.encode()}, (("user", "I like momentum."), ("agent", "Here it is.")))
+    check = Check("2.10", question=CASES)
+    card = grade(package, {"c": check}, judge, Reader(), Evaluator("x", "j", ()), "s", by_turn=False, only={"4.4"})  # type: ignore[dict-item, arg-type]
+    assert scored(card, "4.4").level == 3
+    assert [r.dimension.id for lot in judge.lots for r in lot] == ["4.4"]
+    assert {g.unscored.detail for g in card.verdicts if g.unscored} == {"not asked for"}

@@ -73,6 +73,7 @@ EXTENDS = {
     "report": ("finassay.grading.",),
     "cli-kit": ("finassay.runs.interpreter",),
     "simulator-policy": ("finassay.session.",),
+    "agree": ("finassay.grading.", "finassay.catalog.", "finassay.config.", "finassay.models.", "finassay.records.", "finassay.runs."),
     "calibrate": ("finassay.grading.", "finassay.session.", "finassay.catalog.", "finassay.config.", "finassay.runs.build"),
 }
 """Parts of the core that a distribution openly builds on, besides the contract."""

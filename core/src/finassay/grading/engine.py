@@ -4,7 +4,7 @@ What a judge is asked goes to it in two lots: the questions that programs leave 
 levels. A judge that takes many questions together sees each lot as a whole.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from attrs import evolve, frozen
@@ -38,25 +38,28 @@ def grade(
     *,
     by_turn: bool = True,
     clock: Clock | None = None,
+    only: Collection[str] | None = None,
 ) -> Scorecard:
     """The scorecard of a finished session.
 
     `checks` may be keyed by anything; each serves the dimension that it names. Never raises because of a check, a reader or a judge:
-    what failed is `Unscored` with the reason. Only `BudgetError` goes through: what is half paid for is no scorecard. Raises
-    `ValueError` if the session has not ended.
+    what failed is `Unscored` with the reason. Only `BudgetError` goes through: what is half paid for is no scorecard. `only` names the
+    dimensions that are wanted: no check runs and no judge is asked for the others. Raises `ValueError` if the session has not ended.
     """
     if package.end_reason is None:
         raise ValueError("a session is graded when it has ended")
     clock = clock or Clock()
-    by_dimension = {check.dimension: check for check in checks.values()}
+    by_dimension = {check.dimension: check for check in checks.values() if only is None or check.dimension in only}
     graded = OUTCOMES[package.end_reason].graded
     verdicts: dict[str, Verdict]
     steering: tuple[Steering, ...] = ()
     if graded == "none":
         verdicts = {one.id: Unscored("not graded", f"the session ended with {package.end_reason}") for one in DIMENSIONS}
     else:
-        grader = _Grader(package, by_dimension, clock, *_asker(judge, reader, package))
-        verdicts = grader.verdicts()
+        wanted = tuple(one for one in DIMENSIONS if only is None or one.id in only)
+        grader = _Grader(package, by_dimension, clock, *_asker(judge, reader, package), wanted)
+        graded_now = grader.verdicts()
+        verdicts = {one.id: graded_now.get(one.id, Unscored("not graded", "not asked for")) for one in DIMENSIONS}
         steering = tuple(grader.asker.steering.values()) if grader.asker else ()
     result = totals(DIMENSIONS, verdicts, package.end_reason)
     return Scorecard(
@@ -129,13 +132,14 @@ class _Grader:
     clock: Clock
     asker: Asker | None
     unjudged: Unscored
+    dimensions: tuple[Dimension, ...]
 
     def verdicts(self) -> dict[str, Verdict]:
         """The verdict on every dimension, whoever gives it, in the order of the dimensions."""
-        briefs = {one.id: self._brief(check) for one in DIMENSIONS if (check := self._check(one)) is not None}
+        briefs = {one.id: self._brief(check) for one in self.dimensions if (check := self._check(one)) is not None}
         answers = self._answers({name: brief for name, brief in briefs.items() if isinstance(brief, CheckBrief)})
-        found: dict[str, Verdict] = {one.id: self._programs(one, briefs.get(one.id), answers.get(one.id, {})) for one in DIMENSIONS}
-        judged = [one for one in DIMENSIONS if self._needs_a_level(one, found[one.id])]
+        found: dict[str, Verdict] = {one.id: self._programs(one, briefs.get(one.id), answers.get(one.id, {})) for one in self.dimensions}
+        judged = [one for one in self.dimensions if self._needs_a_level(one, found[one.id])]
         facts = {name: brief.facts for name, brief in briefs.items() if isinstance(brief, CheckBrief)}
         levels: list[Scored | Unscored] = [self.unjudged] * len(judged)
         if self.asker is not None:
@@ -177,7 +181,7 @@ class _Grader:
     def _answers(self, briefs: Mapping[str, CheckBrief]) -> dict[str, dict[str, Answer]]:
         """Dimension to question to its answer; a question without an answer is left out."""
         found: dict[str, dict[str, Answer]] = {}
-        asked = [(one, question) for one in DIMENSIONS if one.id in briefs for question in briefs[one.id].questions]
+        asked = [(one, question) for one in self.dimensions if one.id in briefs for question in briefs[one.id].questions]
         if self.asker is None or not asked:
             return found
         if self.asker.batches:

@@ -1,0 +1,1 @@
+"""How far judges agree: with each other, with themselves, with people."""
