@@ -6,8 +6,6 @@ Labels are pre-labels by stated rules on words. They never see more than the use
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from attrs import frozen
-
 from finassay.api.labels import Slip, UserLabel, label_of
 from finassay.api.simulator import Scene
 from finassay.session import slips
@@ -55,23 +53,3 @@ def labelled(message: str, action: str, scene: Scene, before: Disclosure, heard:
         for slip in check(said):
             found.setdefault((slip.kind, slip.items), slip)
     return label_of(last.turn if last else 0, tuple(found.values()))
-
-
-@frozen
-class Rates:
-    """Shares of user messages by label; None where nothing was labelled."""
-
-    messages: int
-    error_free: float | None
-    benign: float | None
-    helped: float | None
-    hindered: float | None
-
-
-def rates(labels: list[str]) -> Rates:
-    """Shares of the labels of many messages. Messages without one (older records) are left out."""
-    known = [label for label in labels if label]
-    shares = (
-        known.count(name) / len(known) if known else None for name in ("error-free", "benign", "critical-helped", "critical-hindered")
-    )
-    return Rates(len(known), *shares)
