@@ -133,8 +133,8 @@ class ModelCapabilities:
 class ChatModel(Protocol):
     """One model of one provider.
 
-    `id` is `PROVIDER/NAME`. `family` is who trained it, in lower case (`claude`, `gpt`, `gemini`, `kimi`, …, `unknown`), so that rules
-    about different families can be enforced. Safe to call from several threads.
+    `id` is `PROVIDER/NAME`. `family` is the line of models that it belongs to, in lower case, whoever serves it, or `unknown`, so
+    that rules about different families can be enforced. Safe to call from several threads.
     """
 
     id: str
