@@ -233,7 +233,7 @@ def test_other_sessions_go_on_while_one_waits(quick, bench):
     code, said = bench.run(*JUDGE)
     assert code == 0, said
     assert set(bench.ended().values()) == {"turn_limit"}
-    assert bench.calls()["simulator"] == before + 2, "only the waiting session was gone on with: its opening and its one reply"
+    assert bench.calls()["simulator"] == before + 3, "only the waiting session was gone on with: its opening and a reply to each turn"
     assert all(scorecards(bench.run_folder, key) for key in bench.run_folder.sessions())
 
 
