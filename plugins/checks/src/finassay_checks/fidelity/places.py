@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from finassay_checks.model import Delivered, Document
+from finassay_checks.reruns.entry import scripts
 
 _HEADING = re.compile(r"^\s{0,3}(?:(#{1,6})\s+(.+?)\s*#*\s*|\*\*([^*\n]{2,80})\*\*:?\s*)$")
 _RULES = re.compile(
@@ -135,23 +136,9 @@ def code_arguments(code: str) -> tuple[tuple[str, str, str], ...]:
     return tuple(found)
 
 
-_ENTRY = re.compile(r"(?:^|/)(?:run|main|make|backtest)[^/]*\.py$", re.IGNORECASE)
-
-
 def newest_entry(delivered: Delivered) -> Document | None:
-    """The entry script by the order of spec 3.6: named in the report, then run*, main*, make*, backtest*; the newest of them."""
-    scripts = [document for document in delivered.code if document.where.endswith(".py")]
-    if not scripts:
-        return None
-    text = "\n".join(document.text for document in delivered.reports)
-    named = [document for document in scripts if document.where.rsplit("/", 1)[-1] in text]
-    likely = (
-        [document for document in named if _ENTRY.search(document.where)]
-        or [d for d in scripts if _ENTRY.search(d.where)]
-        or named
-        or scripts
-    )
-    return max(likely, key=lambda document: document.turn)
+    """The script that is started first, by the one order of spec 3.6 that the reruns follow too."""
+    return next(iter(scripts(delivered)), None)
 
 
 def places(delivered: Delivered) -> tuple[Place, ...]:

@@ -76,14 +76,21 @@ class Entry:
 
 
 def entries(delivered: Delivered) -> tuple[Entry, ...]:
-    """At most five current Python scripts: those that the report names first, then run*, main*, make*, backtest*, then others.
+    """The scripts that are started, best first: at most five of `scripts`."""
+    told = _told(delivered)
+    found = _candidates(delivered)
+    return tuple(Entry(d.where, _why(d.where, told), loads_other_data(d, found)) for d in scripts(delivered)[:MOST_SCRIPTS])
+
+
+def scripts(delivered: Delivered) -> tuple[Document, ...]:
+    """Current Python scripts: those that the report names first, then run*, main*, make*, backtest*, then others.
 
     Modules that only define things and are imported by others are no scripts: starting one yields nothing. Where every file is such a
     module, they stand for the code all the same.
     """
-    found = [d for d in delivered.code if d.current and d.where.endswith(".py") and _SAFE.fullmatch(d.where)]
+    found = _candidates(delivered)
     started = [d for d in found if not defines_only(d.text)] or found
-    told = "\n".join(d.text for d in (*delivered.reports, *delivered.messages[-1:]))[:800_000]
+    told = _told(delivered)
 
     def order(document: Document) -> tuple[int, int, int, str]:
         name = document.where.rsplit("/", 1)[-1]
@@ -91,8 +98,15 @@ def entries(delivered: Delivered) -> tuple[Entry, ...]:
         kind = next((i for i, prefix in enumerate(PREFIXES) if name.lower().startswith(prefix)), len(PREFIXES))
         return (0 if at >= 0 else 1, kind, at, document.where)
 
-    chosen = sorted(started, key=order)[:MOST_SCRIPTS]
-    return tuple(Entry(d.where, _why(d.where, told), loads_other_data(d, found)) for d in chosen)
+    return tuple(sorted(started, key=order))
+
+
+def _candidates(delivered: Delivered) -> list[Document]:
+    return [d for d in delivered.code if d.current and d.where.endswith(".py") and _SAFE.fullmatch(d.where)]
+
+
+def _told(delivered: Delivered) -> str:
+    return "\n".join(d.text for d in (*delivered.reports, *delivered.messages[-1:]))[:800_000]
 
 
 def _why(path: str, told: str) -> str:
