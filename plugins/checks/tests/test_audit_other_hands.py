@@ -152,3 +152,52 @@ def test_an_order_at_the_closing_auction_may_be_stated_in_any_document(tmp_path)
 
 def test_an_annual_return_beyond_any_float_is_infinite():
     assert annual_return(np.array([1e6, 1e6]), 252.0) == np.inf
+
+
+def beside_a_benchmark() -> tuple[dict[str, Any], dict[str, float]]:
+    """Daily returns with a benchmark; beta, alpha a year and information ratio by hand."""
+    market = np.diff(np.log(CLOSE))
+    own = 0.6 * market + np.random.default_rng(4).normal(0.0003, 0.004, len(market))
+    dates = DAYS[1:].strftime("%Y-%m-%d")
+    files = {
+        "returns_csv": pd.DataFrame({"date": dates, "return": own}),
+        "benchmark_csv": pd.DataFrame({"date": dates, "benchmark": CLOSE[1:]}),
+    }
+    r, b = own[1:], CLOSE[2:] / CLOSE[1:-1] - 1
+    beta = np.cov(r, b)[0, 1] / np.var(b, ddof=1)
+    active = r - b
+    ratio = active.mean() / active.std(ddof=1) * np.sqrt(252)
+    return files, {"beta": beta, "alpha": (r.mean() - beta * b.mean()) * 252, "information_ratio": ratio}
+
+
+@pytest.mark.parametrize(("name", "off"), [("beta", 0.5), ("alpha", 0.3), ("information_ratio", 2.5)])
+def test_a_figure_beside_a_benchmark_is_right_or_wrong(tmp_path, name, off):
+    files, right = beside_a_benchmark()
+    honest, wrong = tmp_path / "honest", tmp_path / "wrong"
+    honest.mkdir()
+    wrong.mkdir()
+    found = audited(honest, **files, report_json={name: right[name]})
+    assert (found.verdict, metric(found, name).accepted) == ("pass", True)
+    assert metric(found, name).recomputed == pytest.approx(right[name], rel=1e-6)
+    assert audited(wrong, **files, report_json={name: right[name] + off}).verdict == "wrong"
+
+
+def test_a_beta_without_a_benchmark_cannot_be_told(tmp_path):
+    files, _right = beside_a_benchmark()
+    del files["benchmark_csv"]
+    found = audited(tmp_path, **files, report_json={"total_return": np.prod(1 + files["returns_csv"]["return"]) - 1, "beta": 3.0})
+    assert (found.verdict, metric(found, "beta").recomputed) == ("pass_with_note", None)
+
+
+@pytest.mark.parametrize(("off", "verdict"), [(0.0, "pass"), (0.3, "wrong")])
+def test_exposure_is_right_or_wrong(tmp_path, off, verdict):
+    rows = [(DAYS[20], "BUY", 100), (DAYS[60], "SELL", 100), (DAYS[90], "BUY", 50), (DAYS[120], "SELL", 50)]
+    fills = pd.DataFrame(
+        [(d.date(), "QXY", s, q, CLOSE[DAYS.get_loc(d)]) for d, s, q in rows], columns=["date", "ticker", "side", "qty", "price"]
+    )
+    prices = pd.DataFrame({"date": DAYS.strftime("%Y-%m-%d"), "ticker": "QXY", "close": CLOSE})
+    days = (40 + 30) / len(DAYS)
+    report = {"exposure_time": days + off, "initial_capital": 20_000}
+    found = audited(tmp_path, fills_csv=fills, prices_csv=prices, report_json=report)
+    assert metric(found, "exposure").accepted is (off == 0)
+    assert found.verdict == verdict or (verdict, found.verdict) == ("pass", "pass_with_note")

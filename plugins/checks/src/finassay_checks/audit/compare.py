@@ -12,16 +12,14 @@ from finassay_checks.audit.book import CAPITAL, books
 from finassay_checks.audit.explained import named
 from finassay_checks.audit.labels import COUNTS, frequency_of, words_of
 from finassay_checks.audit.model import AuditMetric
+from finassay_checks.audit.relative import RELATIVE, exposure_readings, relative_readings
 from finassay_checks.audit.reported import Reported, reported, statements
 from finassay_checks.audit.trips import candidates, trips
 from finassay_checks.audit.turnover import readings, turnover
 from finassay_checks.delivered import read_delivery
-from finassay_checks.model import Figure
 from finassay_checks.recompute import metrics, stated
-from finassay_checks.recompute.book_figures import book_candidates
 from finassay_checks.recompute.conventions import Alternative, Curve, alternatives, closeness, own_value
 from finassay_checks.recompute.metrics import MIN_RETURNS, Path
-from finassay_checks.recompute.rebuilt import rebuilding
 
 SHARED = {"volatility": "annual_vol", "number_of_trades": "trades"}
 CURVE = ("total_return", "annual_return", "volatility", "sharpe", "sortino", "max_drawdown", "calmar")
@@ -33,7 +31,7 @@ def tolerance(name: str, own: float, dividends: bool = False) -> float:
     """The paper's tolerances, and for what it does not name a thousandth (money), none (counts), 0.02 (rates and factors)."""
     if name in ("total_return", "buy_and_hold_return"):
         return 0.005 if dividends else max(0.02, 0.005 * abs(1.0 + own))
-    if name in ("sharpe", "sortino", "calmar"):
+    if name in ("sharpe", "sortino", "calmar", "information_ratio"):
         return 0.5
     if name in COUNTS:
         return 0.0
@@ -162,15 +160,14 @@ def _of_trades(figure: Reported, package: Package) -> AuditMetric:
 
 
 def _others(figure: Reported, package: Package) -> AuditMetric:
-    """Exposure, alpha, beta and what else the session's checks recompute: a match is one, anything else cannot be told."""
-    delivered, made = package.fact(read_delivery), package.fact(rebuilding)
-    name = SHARED.get(figure.metric, figure.metric)
-    if figure.metric in ("exposure", "alpha", "beta"):
-        readings_ = book_candidates(Figure(name, figure.value, figure.precision, figure.where, figure.label), made, delivered)  # type: ignore[arg-type]
-        limit = tolerance(figure.metric, 0.0)
-        near = min(readings_, key=lambda a: abs(a.value - figure.value), default=None)
-        if near is not None and abs(near.value - figure.value) <= limit:
-            return AuditMetric(figure.metric, figure.value, near.value, limit, True, basis=near.name)
+    """Exposure, alpha, beta and the information ratio in every reading in use: a figure that none gives is wrong."""
+    if figure.metric == "exposure" and (near := exposure_readings(figure, package)):
+        return decide(figure, near, tolerance("exposure", 0.0), "rebuilt holdings")
+    if figure.metric in RELATIVE:
+        near = relative_readings(figure, package)
+        if near:
+            return decide(figure, near, tolerance(figure.metric, near[0].value), "returns beside the delivered benchmark's")
+        return _missing(figure, "no benchmark was delivered over enough of the same dates")
     if figure.metric == "profit_factor" and (own := package.fact(basis)) is not None:
         r = own.curve.path.returns
         lost = -float(r[r < 0].sum())

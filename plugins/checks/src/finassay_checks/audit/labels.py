@@ -13,9 +13,13 @@ COUNTS = frozenset(
     {"number_of_trades", "number_of_closed_trades", "number_of_open_trades", "winning_trades", "losing_trades", "number_of_fills"}
 )
 MONEY = frozenset({"net_profit", "gross_profit", "gross_loss", "equity_end", "fees"})
-RATIOS = frozenset({"sharpe", "sortino", "calmar", "profit_factor"})
+RATIOS = frozenset({"sharpe", "sortino", "calmar", "profit_factor", "information_ratio"})
 _SHARED = {"annual_vol": "volatility", "trades": "number_of_trades"}
 _OWN = (
+    ("information_ratio", r"^(?:annuali[sz]ed |ex[ -]post )?(?:information ratio|info(?:rmation)?\.? ?ratio|ir)$"),
+    ("alpha", r"^(?:annual(?:i[sz]ed)? |jensen'?s? |capm )*alpha(?: \(ann\w*\.?\))?$"),
+    ("beta", r"^(?:market |capm )?beta$"),
+    ("exposure", r"^(?:time in (?:the )?market|exposure time|market exposure|avg\.? exposure|average exposure|exposure)\b"),
     ("buy_and_hold_return", r"\bbuy ?(?:&|and|n)? ?hold\b(?!.*\b(?:sharpe|drawdown|vol))"),
     ("profit_factor", r"^(?:net |gross )?profit factor\b"),
     ("sharpe", r"^(?:daily|weekly|monthly|yearly|annual|annuali[sz]ed|net|strategy)? ?sharpe(?: ?ratio)?(?:$|[ (\[].*)"),
@@ -91,8 +95,10 @@ def audit_metric(label: str) -> str | None:
     bare = re.sub(
         r"\s*[\[(](?:%|\$|pct|percent|€|£|usd|eur|gbp|fraction|decimal)[\])]|\s+(?:pct|percent|usd)$|[%﹪]$", "", text, flags=re.I
     ).strip()
-    if not bare or len(bare) > 90 or _NEVER.search(bare):
+    if not bare or len(bare) > 90:
         return None
+    if _NEVER.search(bare):
+        return next((name for name, pattern in _PATTERNS[:4] if pattern.search(bare)), None)
     bare = re.sub(r"^(?:strategy|portfolio|headline|the|backtest|overall|my|our) (?=\w)", "", bare, flags=re.I)
     for name, pattern in _PATTERNS:
         if pattern.search(bare):
