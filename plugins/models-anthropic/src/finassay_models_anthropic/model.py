@@ -107,9 +107,9 @@ class AnthropicModel(ProviderModel):
             case anthropic.APIConnectionError():
                 return Trouble("connection")
             case anthropic.APIStatusError():
-                code = error.type or ""
-                status = _STATUS_OF.get(code, 500) if error.status_code == 200 else error.status_code
-                return Trouble("status", status, code, error.api_message or "", dict(error.response.headers))
+                kind = error.type or ""
+                status = _STATUS_OF.get(kind, 500) if error.status_code == 200 else error.status_code
+                return Trouble("status", status, error.error_code or kind, error.api_message or "", dict(error.response.headers))
             case anthropic.APIResponseValidationError():
                 return Trouble("unreadable")
             case _:

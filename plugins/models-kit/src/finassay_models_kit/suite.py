@@ -65,6 +65,9 @@ class ProviderCase:
 class ProviderSuite(ProviderCase):
     """Required: `make`, `plain`, `error`. `plain` streams where the provider streams by default."""
 
+    drip: bytes = b": still here\n\n"
+    """What a stream may say to show that it is alive."""
+
     def plain(self, text: str) -> Served:
         """An ordinary answer in the vendor's wire format."""
         raise AssertionError("say how an answer looks")
@@ -148,7 +151,7 @@ class ProviderSuite(ProviderCase):
         served = self.plain("Good morning.")
         if served.events is None:
             pytest.skip("this endpoint does not stream by default; see the tests of its streams")
-        dripping = [*served.events[:2], *([b": still here\n\n"] * 200)]
+        dripping = [*served.events[:2], *([self.drip] * 200)]
         began = time.monotonic()
         error = self.failing(evolve(served, events=dripping, pause=0.1), request(seconds=0.6))
         assert time.monotonic() - began < 5

@@ -15,8 +15,9 @@ from finassay.api.model import ChatRequest
 _PASSING: Final = frozenset({408, 409, 425, 429})
 _LASTING_5XX: Final = frozenset({501, 505})
 _NO_CREDIT: Final = re.compile(
-    r"insufficient_quota|billing|credit balance|exceeded your current quota, please check your plan", re.IGNORECASE
+    r"insufficient_quota|spend_limit_reached|billing_hard_limit|credit balance|insufficient (?:balance|credits)", re.IGNORECASE
 )
+"""Words of vendors for an empty account. Others say `quota` and `billing` for a limit that passes, too."""
 _WORDS: Final = 300
 _ECHO: Final = 24
 """So many characters in a row that also stand in the prompt are taken for an echo of it."""
