@@ -1,0 +1,1 @@
+"""A chat model that answers from stored exchanges."""
