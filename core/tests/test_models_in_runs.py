@@ -296,6 +296,18 @@ def test_the_budget_of_a_session_stops_that_session(quick, bench):
     assert "--session-budget" in said
 
 
+def test_an_agent_on_the_runs_models_stops_at_the_budget_as_well(quick, bench):
+    bench.tasks("one")
+    more = ("--no-grade", "-o", "asker.model=fakery/m", "--budget")
+    code, said = bench.run(*more, "3.5", agent="asker")  # u0, a1, u1, then the money is short of u2
+    assert code == 10, said
+    assert bench.ended() == {"asker.one.1": None}
+    code, said = bench.run(*more, "100", agent="asker")
+    assert code == 0, said
+    assert bench.ended() == {"asker.one.1": "turn_limit"}
+    assert not (bench.run_folder.root / "invalid").exists()
+
+
 def test_a_grading_without_money_is_none(quick, bench):
     bench.tasks("one")
     assert bench.run("--no-grade")[0] == 0

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from finassay.api.agent import AgentCapabilities
-from finassay.api.errors import AgentError, IntegrityError, ProviderError
+from finassay.api.errors import AgentError, BudgetError, IntegrityError, ProviderError, SimulatorError
 from finassay.api.simulator import Decision, Observation
 from finassay.api.task import Brief
 from finassay.records.blobs import BlobStore
 from finassay.records.events import EventLog, restore
 from finassay.session import turns
-from finassay.session.loop import Participants, Session, Store
+from finassay.session.loop import Participants, Session, Store, Unfinished
 from finassay.testing.fakes import MemorySandbox, ScriptedAgent, ScriptedSimulator, met
 from finassay.testing.samples import sample_persona, sample_task
 
@@ -94,6 +94,28 @@ def test_the_events_hold_nothing_of_the_belief(tmp_path):
 
 def test_a_crashing_simulator_voids(tmp_path):
     assert make(tmp_path, ScriptedAgent(), ScriptedSimulator((RuntimeError("boom"),))).hold({}, "d").reason == "simulator_void"
+
+
+def test_the_end_of_a_void_session_quotes_no_belief(tmp_path):
+    sentence = sample_task().belief.items[2].sentence
+    ending = make(tmp_path, ScriptedAgent(), ScriptedSimulator((RuntimeError(f"bad reply to: {sentence}"),))).hold({}, "d")
+    assert ending.reason == "simulator_void"
+    assert ending.detail.startswith("RuntimeError: bad reply to:")
+    assert "fallen 20%" in sentence
+    assert "fallen 20%" not in (tmp_path / "events.jsonl").read_text()
+
+
+@pytest.mark.parametrize("error", [ProviderError("down"), BudgetError("spent"), SimulatorError("no decision")])
+def test_a_user_whose_model_is_away_leaves_the_session_to_be_gone_on_with(tmp_path, error):
+    if isinstance(error, SimulatorError):
+        error.__cause__ = ProviderError("down")
+    with pytest.raises(Unfinished) as told:
+        make(tmp_path, ScriptedAgent(), ScriptedSimulator((error,))).hold({}, "d")
+    assert str(told.value) in ("down", "spent")
+    assert state(tmp_path).ended is None
+    assert state(tmp_path).turn == 1
+    make(tmp_path, ScriptedAgent()).hold({}, "d")
+    assert state(tmp_path).ended is not None
 
 
 def test_an_agent_error_is_retried_once_in_the_turn(tmp_path):

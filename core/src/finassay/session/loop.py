@@ -26,7 +26,9 @@ from finassay.api.scorecard import UserTurn
 from finassay.api.simulator import Decision, Excerpt, Rejection, Scene, Simulator
 from finassay.api.task import Brief, Task
 from finassay.records.blobs import BlobStore
+from finassay.records.convert import to_json
 from finassay.records.events import EventLog, SessionState, agent_event, end_event, restore, user_event
+from finassay.records.masking import without_passages
 from finassay.session.disclosure import Disclosure
 from finassay.session.excerpts import excerpts
 from finassay.session.intake import FOLDER, IntakeLimits, restore_delivery, take_delivery
@@ -154,7 +156,7 @@ class Session:
                 self._user_turn()
         except _Ended as ended:
             return ended.ending
-        except (ProviderError, BudgetError) as error:  # the user's: what the agent raises has become an ending
+        except (ProviderError, BudgetError) as error:  # other failures of the agent have become endings
             raise Unfinished(error) from error
         finally:
             self._finalize()
@@ -181,6 +183,9 @@ class Session:
         turn = self.state.turn + 1
         message = self.state.conversation.messages[-1].text
         outcome, failures = self._attempt(turn, message)
+        spent = next((e for e in (outcome.error, getattr(outcome.error, "__cause__", None)) if isinstance(e, BudgetError)), None)
+        if spent is not None:  # the agent asks models of the run, and the money is spent: this turn is made again when there is more
+            raise spent
         delivery = take_delivery(self.store.workspace, turn, self.store.blobs, self.store.limits)
         facts = TurnFacts(turn, round(outcome.seconds, 3), outcome.cut, failures)
         reply = Message(f"a{turn}", turn, "agent", outcome.text, outcome.cut)
@@ -224,7 +229,7 @@ class Session:
 
     def _ending_of(self, error: BaseException) -> Ending:
         """Whose failure it was. What is not one of our classes is unknown and does not count."""
-        detail = f"{type(error).__name__}: {error}"[:500]
+        detail = self.who.redact(f"{type(error).__name__}: {error}")[:500]
         if isinstance(error, IntegrityError):
             return Ending("integrity_violation", detail, Blame.AGENT)
         if isinstance(error, ResourceLimitError):
@@ -300,7 +305,12 @@ class Session:
                 raise error.__cause__ from error
             raise
         except Exception as error:  # somebody else's code: without a decision there is no session
-            raise _Ended(Ending("simulator_void", f"{type(error).__name__}: {error}"[:500], Blame.SIMULATOR)) from error
+            raise _Ended(Ending("simulator_void", self._in_the_open(error), Blame.SIMULATOR)) from error
+
+    def _in_the_open(self, error: Exception) -> str:
+        """What may be said of an error of the user's side in the open record: its message may quote the belief or a key."""
+        said = self.who.redact(f"{type(error).__name__}: {error}"[:2_000])
+        return without_passages(said, _texts(to_json(self.who.task.belief)))[:500]
 
     def _user_said(self, sent: Sent[Any], turn: int, decision: UserTurn, seconds: float) -> None:
         """Disclosure and label first: if a crash falls between the writes, the sealed lines have no message and are ignored."""
@@ -326,3 +336,11 @@ class Session:
         if decision.action == "block":
             reason: EndReason = "agent_gave_up" if decision.block_reason in ("gave_up", "refused") else "user_walked_away"
             raise _Ended(Ending(reason, decision.block_reason or "", Blame.AGENT))
+
+
+def _texts(value: Any) -> list[str]:
+    """Every text in a JSON value."""
+    if isinstance(value, str):
+        return [value]
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for one in inside for text in _texts(one)]
