@@ -177,6 +177,16 @@ def test_another_judge_lies_beside_the_first(quick, bench):
     assert len({card.evaluator.hash for card in cards}) == len(cards) == 3
     options = [card.evaluator.judge_identity.get("options") for card in cards]
     assert options == [None, {"model": "fakery/m", "effort": "high"}, {"model": "fakery/m"}]
+    said = bench.finassay("show", bench.run_folder.root)[1]
+    assert "Also graded by reader-aloud (fakery/m), evaluator" in said
+    for name in ("reader-aloud", "reader-aloud (fakery/m)", cards[2].evaluator.hash[:12]):
+        view = run_view(bench.run_folder, judge=name)
+        assert view.judge == "reader-aloud (fakery/m)"
+        assert view.sessions[0].scorecard == (cards[2] if name in cards[2].evaluator.hash else cards[1])
+        assert bench.finassay("show", bench.run_folder.root, view.sessions[0].id, "--judge", name)[0] == 0
+    code, said = bench.finassay("show", bench.run_folder.root, "--judge", "nobody")
+    assert code == 2
+    assert "'nobody' has graded no session" in said
 
 
 def test_an_option_of_another_part_is_no_option_of_a_grading(quick, bench):

@@ -14,7 +14,8 @@ from finassay.api.errors import InvalidFileError, UsageError
 @click.option("--feedback", is_flag=True, help="Show only what the agent may be told.")
 @click.option("--failed", is_flag=True, help="Show only what went wrong: failed vetoes, levels below 3, vetoes without a verdict.")
 @click.option("--file", "file", help="Print one delivered file, control characters replaced.")
-def show(run: Path, session: str | None, feedback: bool, failed: bool, file: str | None) -> None:
+@click.option("--judge", help="Show the gradings of this judge, or of the evaluator whose hash begins like this.  [default: the newest]")
+def show(run: Path, session: str | None, feedback: bool, failed: bool, file: str | None, judge: str | None) -> None:
     """Show one session: conversation, files, every score with source and evidence. Without SESSION: list them."""
     from finassay.cli.render import console, list_sessions, show_failed, show_file, show_session
     from finassay.cli.words import clean
@@ -25,13 +26,13 @@ def show(run: Path, session: str | None, feedback: bool, failed: bool, file: str
     if session is None and (feedback or failed or file):
         raise UsageError("--feedback, --failed and --file are about one session", hint="Name it behind the run.")
     if session is None:
-        list_sessions(console(), run_view(folder))
+        list_sessions(console(), run_view(folder, judge=judge))
         return
     key = folder.find(session)
     tasks = folder.tasks()
     if key.task not in tasks:
         raise InvalidFileError(f"{folder.task_path(key.task)}: not found; expected the task of session {key.id}")
-    view = session_view(folder, key, tasks[key.task])
+    view = session_view(folder, key, tasks[key.task], judge)
     if view is None:
         raise UsageError(f"session {key.id} has not ended", hint="The command that began the run goes on with it: finassay run")
     if file:

@@ -1,10 +1,11 @@
 """A run as tables and pages show it."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Final
 
+from finassay.api.errors import UsageError
 from finassay.api.report import ReportSection
-from finassay.api.scorecard import RunView, SessionView
+from finassay.api.scorecard import RunView, Scorecard, SessionView
 from finassay.api.task import Task
 from finassay.grading.dimensions import DIMENSIONS
 from finassay.grading.outcomes import INVALID
@@ -17,12 +18,31 @@ NAMED: Final = 8
 """How many sessions a note names."""
 
 
-def session_view(folder: RunFolder, key: SessionKey, task: Task) -> SessionView | None:
-    """A session with its newest grading; None while it has not ended. Raises `InvalidFileError`."""
+def by_judge(cards: Iterable[Scorecard], judge: str) -> list[Scorecard]:
+    """The gradings that a name picks: a judge's id, its name with its models, or the beginning of an evaluator's hash (8 or more)."""
+    picked = []
+    for card in cards:
+        evaluator = card.evaluator
+        if judge in (evaluator.judge, evaluator.judge_name) or (len(judge) >= 8 and evaluator.hash.startswith(judge)):
+            picked.append(card)
+    return picked
+
+
+def session_view(folder: RunFolder, key: SessionKey, task: Task, judge: str | None = None) -> SessionView | None:
+    """A session with its newest grading, of a named judge if one is named; None while it has not ended. Raises `InvalidFileError`."""
+    return _session(folder, key, task, judge, {})
+
+
+def _session(folder: RunFolder, key: SessionKey, task: Task, judge: str | None, others: dict[str, None]) -> SessionView | None:
+    """As `session_view`; notes in `others` who else has graded it."""
     state = folder.state(key)
     if state.ended is None:
         return None
-    cards = scorecards(folder, key)
+    graded = scorecards(folder, key)
+    cards = by_judge(graded, judge) if judge else graded
+    for card in graded:
+        if not cards or card.evaluator.hash != cards[0].evaluator.hash:
+            others.setdefault(f"{card.evaluator.judge_name or 'no judge'}, evaluator {card.evaluator.hash[:12]}")
     return SessionView(
         id=key.id,
         agent=key.agent,
@@ -43,12 +63,21 @@ def session_view(folder: RunFolder, key: SessionKey, task: Task) -> SessionView 
     )
 
 
-def run_view(folder: RunFolder, sections: tuple[ReportSection, ...] = ()) -> RunView:
-    """Every ended session of a run. Raises `InvalidFileError`."""
+def run_view(folder: RunFolder, sections: tuple[ReportSection, ...] = (), judge: str | None = None) -> RunView:
+    """Every ended session of a run, with its newest grading, of a named judge if one is named. Raises `InvalidFileError`.
+
+    Raises `UsageError` for a judge that has graded none of them.
+    """
     manifest, tasks, keys = folder.manifest(), folder.tasks(), folder.sessions()
-    views = {key: session_view(folder, key, tasks[key.task]) for key in keys if key.task in tasks}
+    graders: dict[str, None] = {}
+    views = {key: _session(folder, key, tasks[key.task], judge, graders) for key in keys if key.task in tasks}
     sessions = tuple(view for view in views.values() if view is not None)
+    others = list(graders)[:NAMED]
+    if judge and not any(s.scorecard for s in sessions):
+        raise UsageError(f"{judge!r} has graded no session of {folder.root}", hint=f"Gradings: {', '.join(others) or 'none'}.")
     notes = [*_gaps(folder, keys, set(tasks)), *_unfinished(manifest, keys, views), *_notes(folder, sessions, manifest.get("muted", {}))]
+    if others:
+        notes.append(f"Also graded by {'; '.join(others)}. To see one of them: --judge NAME or --judge HASH.")
     return RunView(
         name=displayed(folder.root.resolve().name),
         sessions=sessions,
