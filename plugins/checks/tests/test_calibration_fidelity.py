@@ -183,3 +183,16 @@ def test_what_the_curve_says(tmp_path: Path) -> None:
     assert facts["worst_drawdown"] == pytest.approx((made.equity / made.equity.cummax() - 1).min(), abs=1e-6)
     (other,) = facts["benchmarks"]  # type: ignore[misc]
     assert other["benchmark"] == pytest.approx(3.0)  # type: ignore[index,call-overload]
+
+
+def test_exits_before_the_average_is_full_say_nothing(tmp_path: Path, indexed: tuple[pd.DataFrame, pd.Series]) -> None:
+    closes, index = indexed
+    state = _timed(index, "index_ma")
+    made = run(Rules(state=state), closes)
+    exits = made.trades.loc[made.trades["reason"] == "timing off", "fill_date"].unique()
+    late = index[index.index >= pd.Timestamp(exits[-1]) - pd.Timedelta(days=340)]
+    states = pd.DataFrame({"date": state.index, "in_market": state.to_numpy()})
+    files = made.files(
+        "Average of 200 sessions.", {"states.csv": states, "index.csv": late.rename("sp500_index").rename_axis("date").reset_index()}
+    )
+    assert show(tmp_path, files, "timing", rule="index_ma").stance is SUPPORTS

@@ -10,8 +10,8 @@ from finassay_checks.fidelity.execution import risk_fills
 from finassay_checks.fidelity.exposure import OUT, at_frequencies, delivered_states, derived_states, off_sessions
 from finassay_checks.fidelity.ledger import Ledger
 
-RULES = ("index_ma", "index_abs_mom", "breadth", "vol_regime")
-"""Timing rules whose state follows from delivered prices and the delivered index."""
+RULES = ("index_ma", "index_abs_mom", "breadth", "vol_regime", "yield_curve")
+"""Timing rules whose state follows from delivered prices, the delivered index or delivered yields."""
 FITS = 0.9
 FAILS = 0.5
 NEAR = 1
@@ -44,11 +44,16 @@ def exits(ledger: Ledger) -> "np.ndarray | None":
 
 
 def fit(state: pd.Series, ledger: Ledger, left: np.ndarray, name: str) -> Fit | None:
-    """The best fit of one state over fills one, no or two sessions after its switch; None if it is never off."""
+    """The best fit of one state over fills one, no or two sessions after its switch; None if it is never off, or unknown at most exits:
+    an average needs its history."""
     exposure = ledger.exposure
     assert exposure is not None
     invested = exposure.to_numpy() > OUT
     best: Fit | None = None
+    begin = int(exposure.index.searchsorted(state.index[0])) + 1 if len(state) else len(exposure)
+    left = left[left > begin]
+    if len(left) < SEVERAL:
+        return None
     for delay in (1, 0, 2):
         off = off_sessions(state, pd.DatetimeIndex(exposure.index), delay)
         switch = np.flatnonzero(off & ~np.r_[off[:1], off[:-1]])

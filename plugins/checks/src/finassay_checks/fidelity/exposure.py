@@ -10,6 +10,7 @@ from finassay.api.strategy import Stance
 from finassay_checks.fidelity.execution import after_announcements, risk_fills
 from finassay_checks.fidelity.ledger import BROAD, Ledger, stated_windows
 from finassay_checks.fidelity.shown import ENOUGH, HALF, Shown, cannot_tell, longest_run
+from finassay_checks.fidelity.yields import slopes
 
 OUT = 0.01
 FULL = 0.95
@@ -46,6 +47,10 @@ def derived_states(ledger: Ledger, rule: str) -> Iterator[pd.Series]:
             known = average.notna()
             share = (closes > average).where(known).sum(axis=1) / known.sum(axis=1).where(lambda n: n > 0)
             yield _state(share > 0.5, share.notna())
+        return
+    if rule == "yield_curve":
+        for slope in slopes(ledger):
+            yield _state(slope >= 0, slope.notna())
         return
     if market is None:
         return
@@ -142,7 +147,7 @@ def timing_test(ledger: Ledger, rule: str) -> Shown:
 
 def _served(ledger: Ledger, rule: str) -> bool:
     """Whether the delivery has the rule's own series: prices of the universe, or an index that is called one."""
-    if rule == "breadth":
+    if rule in ("breadth", "yield_curve"):
         return ledger.closes is not None
     frame = ledger.delivered.frame("benchmark")
     return ledger.market is not None and (frame is None or bool(frame["name"].astype(str).str.contains(BROAD, case=False).any()))
