@@ -84,6 +84,11 @@ class TestAnthropic(ProviderSuite):
         assert "output_config" not in self.asked[0].body
         assert '"additionalProperties"' in self.asked[0].body["system"]
 
+    def test_a_schema_that_is_not_sent(self) -> None:
+        assert self.ask([wire.answer('{"level": 1}')], request(schema=SCHEMA), structured="none").value == {"level": 1}
+        assert "output_config" not in self.asked[0].body
+        assert "system" not in self.asked[0].body, "the core has told it"
+
     def test_tools_both_ways(self) -> None:
         tool = Tool("look_up", "Looks up a price.", {"type": "object", "properties": {"ticker": {"type": "string"}}})
         thought = {"type": "thinking", "thinking": "I need a price.", "signature": "c2ln"}

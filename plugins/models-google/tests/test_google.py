@@ -76,6 +76,11 @@ class TestGoogle(ProviderSuite):
         sent = config["responseJsonSchema"]["properties"]
         assert (sent["level"]["minimum"], sent["kind"], sent["why"]) == (0, {"enum": ["a"]}, {"type": "string"})
 
+    def test_a_schema_that_is_not_sent(self) -> None:
+        assert self.ask([wire.answer('{"level": 1}')], request(schema=SCHEMA), structured="none").value == {"level": 1}
+        assert "responseJsonSchema" not in self.asked[0].body["generationConfig"]
+        assert "systemInstruction" not in self.asked[0].body, "the core has told it"
+
     def test_tools_both_ways(self) -> None:
         signature = base64.b64encode(b"signed").decode()
         parts = [wire.call("look_up", {"ticker": "A"}, "f1", signature), wire.call("look_up", {"ticker": "B"})]

@@ -44,6 +44,7 @@ class TestPlain(ChatCase, ProviderSuite):
     def test_what_is_sent(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY"):
             monkeypatch.setenv(name, "for-openai-alone")
+        monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Tenant: for-openai-alone\nAuthorization: Bearer for-openai-alone")
         messages = (
             ChatMessage("system", "Be brief."),
             ChatMessage("user", "Hi"),
@@ -129,10 +130,11 @@ class TestEither(ChatCase):
         sent = self.asked[0].body["response_format"]
         assert (sent["type"], sent["json_schema"]["strict"]) == ("json_schema", True)
 
-    def test_tools_both_ways(self, form: Any) -> None:
+    @pytest.mark.parametrize("place", ["reasoning_content", "reasoning"])
+    def test_tools_both_ways(self, form: Any, place: str) -> None:
         calls = [wire.called("look_up", {"ticker": "A"}, "c1"), wire.called("look_up", "", "c2")]
         asked = request(tools=(TOOL,))
-        reply = self.one(form, None, finish="tool_calls", calls=calls, reasoning_content="I need a price.", asked=asked)
+        reply = self.one(form, None, finish="tool_calls", calls=calls, asked=asked, **{place: "I need a price."})
         assert reply.finish == "tool"
         assert [(c.id, c.arguments) for c in reply.tool_calls] == [("c1", {"ticker": "A"}), ("c2", {})]
         assert self.asked[0].body["tools"][0]["function"]["name"] == "look_up"
@@ -140,7 +142,7 @@ class TestEither(ChatCase):
         back = ChatRequest((ChatMessage("user", "Sum?"), said, ChatMessage("tool", "10", tool_call_id="c1")), seconds=10.0)
         self.one(form, "30.", asked=back)
         _, assistant, result = self.asked[0].body["messages"]
-        assert assistant["reasoning_content"] == "I need a price."
+        assert assistant[place] == "I need a price."
         assert assistant["tool_calls"][0] == wire.called("look_up", {"ticker": "A"}, "c1")
         assert result == {"role": "tool", "tool_call_id": "c1", "content": "10"}
 

@@ -64,6 +64,11 @@ class TestResponses(ProviderSuite):
         sent = self.asked[0].body["text"]["format"]
         assert (sent["strict"], sent["schema"]) == (False, free)
 
+    def test_a_schema_that_is_not_sent(self) -> None:
+        assert self.ask([wire.answer('{"level": 1}')], request(schema=SCHEMA), structured="none").value == {"level": 1}
+        assert "text" not in self.asked[0].body
+        assert not self.make("http://127.0.0.1:9", structured="none").capabilities.structured
+
     def test_tools_both_ways(self) -> None:
         tool = Tool("look_up", "Looks up a price.", {"type": "object", "properties": {"ticker": {"type": "string"}}})
         thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "Z2g="}

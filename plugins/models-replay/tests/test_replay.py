@@ -126,7 +126,7 @@ def test_recording_asks_once_and_stores_for_the_owner_alone(store, real):
     fake, made = real
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     request = ChatRequest(REQUEST.messages, schema=schema)
-    model = replay(store, record=True, effort="low", options={"x": 1})
+    model = replay(store, record=True, effort="low", provider_options={"x": 1})
     assert made == [("model", "house", {"x": 1, "effort": "low", "name": "claude-test"})]
     assert (model.family, model.capabilities.free) == ("qwen", False)
     assert model.complete(request).value == {"a": 1}

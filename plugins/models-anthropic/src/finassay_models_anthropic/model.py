@@ -42,6 +42,10 @@ class AnthropicOptions(BaseModel):
     thinking: Literal["adaptive", "disabled"] | None = Field(
         default=None, description="whether the model thinks first; none leaves it to the model's default. Thinking counts as output"
     )
+    structured: Literal["schema", "none"] = Field(
+        default="schema",
+        description="none has a model told the schema in words, where the provider does not take it; the core validates either way",
+    )
     cache_prompt: bool = Field(
         default=False, description="have the prompt cached for a few minutes: dearer to write, cheaper to read again"
     )
@@ -62,7 +66,7 @@ class AnthropicModel(ProviderModel):
         names = (options.key_variable,) if options.key_variable else self.credentials
         super().__init__(
             options.name,
-            capabilities=ModelCapabilities(structured=True, tools=True, search=True, fetch=True),
+            capabilities=ModelCapabilities(structured=options.structured == "schema", tools=True, search=True, fetch=True),
             key=find_key(self.provider, names),
             key_names=names,
             base_url=options.base_url or _ENDPOINT,

@@ -31,7 +31,7 @@ def parameters(request: ChatRequest, options: "AnthropicOptions") -> dict[str, A
     asked: dict[str, Any] = {"max_tokens": request.max_output_tokens, "messages": conversation(request.messages)}
     system = system_text(request.messages)
     output: dict[str, Any] = {"effort": options.effort} if options.effort else {}
-    if request.schema is not None:
+    if request.schema is not None and options.structured == "schema":
         schema = fitted(request)
         if schema is not None:
             output["format"] = {"type": "json_schema", "schema": schema}

@@ -30,6 +30,10 @@ class GoogleOptions(BaseModel):
     thinking_budget: int | None = Field(
         default=None, ge=-1, description="tokens for thinking, for models before Gemini 3: 0 for none, -1 for as many as the model likes"
     )
+    structured: Literal["schema", "none"] = Field(
+        default="schema",
+        description="none has a model told the schema in words, where the provider does not take it; the core validates either way",
+    )
     base_url: str = Field(default="", description="another address that speaks the Gemini API, such as a gateway; the key is sent there")
     key_variable: str = Field(
         default="", description="the environment variable that holds the key, instead of GEMINI_API_KEY or GOOGLE_API_KEY"
@@ -49,7 +53,7 @@ class GoogleModel(ProviderModel):
         names = (options.key_variable,) if options.key_variable else self.credentials
         super().__init__(
             options.name,
-            capabilities=ModelCapabilities(structured=True, tools=True, search=True, fetch=True),
+            capabilities=ModelCapabilities(structured=options.structured == "schema", tools=True, search=True, fetch=True),
             key=find_key(self.provider, names),
             key_names=names,
             base_url=options.base_url or _ENDPOINT,

@@ -63,12 +63,13 @@ def parameters(request: ChatRequest, options: "GoogleOptions") -> tuple[list[dic
     """Contents and configuration of `generate_content_stream`."""
     config: dict[str, Any] = {"max_output_tokens": request.max_output_tokens, "automatic_function_calling": {"disable": True}}
     system = system_text(request.messages)
-    if request.schema is not None and (request.search is not None or request.tools):
+    schema = request.schema if options.structured == "schema" else None
+    if schema is not None and (request.search is not None or request.tools):
         # Models before Gemini 3 take no schema beside tools; what is told in words, all of them take.
-        system = "\n\n".join(filter(None, (system, instruction(request.schema))))
-    elif request.schema is not None:
+        system = "\n\n".join(filter(None, (system, instruction(schema))))
+    elif schema is not None:
         config["response_mime_type"] = "application/json"
-        config["response_json_schema"] = keeping(request.schema, SCHEMA_KEYWORDS)
+        config["response_json_schema"] = keeping(schema, SCHEMA_KEYWORDS)
     tools: list[dict[str, Any]] = []
     if request.tools:
         declared = [{"name": t.name, "description": t.description, "parameters_json_schema": dict(t.schema)} for t in request.tools]

@@ -1,6 +1,7 @@
 """The frame of a provider's model: one try, on the vendor's own client, whose failures are told apart and say nothing that is secret."""
 
 import logging
+import re
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -8,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from finassay.api.credentials import credential
-from finassay.api.errors import ProviderError, ProviderRefusedError
+from finassay.api.errors import ProviderError, ProviderRefusedError, UsageError
 from finassay.api.model import ChatReply, ChatRequest, ModelCapabilities
 from finassay_models_kit.families import family_of
 from finassay_models_kit.troubles import Trouble, failure, presentable
@@ -63,6 +64,10 @@ class ProviderModel(ABC):
         base_url: str,
         family: str = "",
     ) -> None:
+        if not re.match(r"https?://[^/\s]+", base_url):
+            raise UsageError(
+                f"model provider {self.provider!r}: base_url must begin with http:// or https://", hint="Write the whole address."
+            )
         self.name = name
         self.id = f"{self.provider}/{name}"
         self.family = family or family_of(name)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from finassay.api.errors import ProviderError, ProviderRefusedError
+from finassay.api.errors import ProviderError, ProviderRefusedError, UsageError
 from finassay.api.model import ChatMessage, ChatModel, ChatReply, ChatRequest
 from finassay_models_kit.testing import Script, Served, http_date, loopback
 
@@ -210,6 +210,15 @@ class ProviderSuite(ProviderCase):
         sent = repr(sorted(self.asked[0].headers.items()))
         assert "sk-another-0a1b2c3d4e5f" in sent
         assert KEY not in sent
+
+    def test_an_address_that_is_none(self) -> None:
+        with pytest.raises(UsageError, match="base_url"):
+            self.make("ollama:11434")
+
+    def test_a_schema_that_the_provider_does_not_take(self) -> None:
+        asked = request(schema={"type": "object", "properties": {"a": {"type": "string"}}})
+        error = self.failing(self.error(400, "Invalid schema: too many optional parameters", {}), asked)
+        assert "structured=none" in error.hint
 
     def test_several_threads(self) -> None:
         replies: list[ChatReply] = []

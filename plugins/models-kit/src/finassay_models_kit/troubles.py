@@ -123,6 +123,8 @@ def _hint(trouble: Trouble, key_names: Sequence[str]) -> str:
         case _:
             if re.search(r"api.?key", f"{trouble.code} {trouble.words}", re.IGNORECASE):
                 return f"The key in {key} may not be valid."
+            if re.search(r"schema|response_format|output_config|grammar", f"{trouble.code} {trouble.words}", re.IGNORECASE):
+                return "The provider does not take the schema: the option structured=none has the model told in words instead."
             return "The provider does not take the request as it is; an option (effort, temperature, …) may not suit this model."
 
 

@@ -28,8 +28,8 @@ _FINISH: Final[dict[str, Finish]] = {
     "stop": "stop",
 }
 _THOUGHT: Final = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
-_REASONING: Final = "reasoning_content"
-"""Where many endpoints put what a model thought, and want it back beside its calls."""
+_REASONING: Final = ("reasoning_content", "reasoning")
+"""Where endpoints put what a model thought; some want it back there, beside its calls."""
 
 
 def parameters(request: ChatRequest, options: "OpenAIOptions", *, own: bool) -> dict[str, Any]:
@@ -72,9 +72,7 @@ def message_of(message: ChatMessage) -> dict[str, Any]:
             {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": json.dumps(dict(c.arguments), ensure_ascii=False)}}
             for c in message.tool_calls
         ]
-        thought = message.tool_calls[0].opaque.get(_REASONING)
-        if isinstance(thought, str):
-            made[_REASONING] = thought
+        made |= {name: thought for name in _REASONING if isinstance(thought := message.tool_calls[0].opaque.get(name), str)}
     return made
 
 
@@ -101,6 +99,7 @@ class Message:
     content: str = ""
     refusal: str = ""
     reasoning_content: str = ""
+    reasoning: str = ""
     tool_calls: list[Call] = field(factory=list)
     annotations: tuple[Any, ...] = ()
 
@@ -139,7 +138,9 @@ def gathered(stream: Iterable[Any]) -> Gathered:
             delta = part.delta
             message.content += delta.content or ""
             message.refusal += delta.refusal or ""
-            message.reasoning_content += getattr(delta, _REASONING, None) or ""
+            for name in _REASONING:
+                thought = getattr(delta, name, None)
+                setattr(message, name, getattr(message, name) + (thought if isinstance(thought, str) else ""))
             for piece in delta.tool_calls or ():
                 call = calls.setdefault(piece.index if piece.index is not None else len(calls), Call())
                 call.id = piece.id or call.id
@@ -184,14 +185,13 @@ def _calls(message: Any) -> tuple[tuple[ToolCall, ...], list[Json]]:
     """The calls, and the texts of arguments that are no JSON object."""
     calls: list[ToolCall] = []
     unreadable: list[Json] = []
-    thought = getattr(message, _REASONING, None)
+    thoughts: dict[str, Json] = {name: told for name in _REASONING if isinstance(told := getattr(message, name, None), str) and told}
     for number, call in enumerate(message.tool_calls or ()):
         arguments = arguments_in(call.function.arguments or "")
         if arguments is None:
             unreadable.append(call.function.arguments[:500])
             continue
-        opaque: dict[str, Json] = {_REASONING: thought} if thought and not calls else {}
-        calls.append(ToolCall(call.id or f"call-{number + 1}", call.function.name, arguments, opaque))
+        calls.append(ToolCall(call.id or f"call-{number + 1}", call.function.name, arguments, {} if calls else thoughts))
     return tuple(calls), unreadable
 
 

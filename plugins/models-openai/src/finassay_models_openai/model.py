@@ -1,6 +1,7 @@
 """The provider `openai`: the Responses API for OpenAI itself, Chat Completions for compatible endpoints. The SDK is imported when a model first
 speaks."""
 
+import os
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 from urllib.parse import urlsplit
 
@@ -43,7 +44,7 @@ class OpenAIOptions(BaseModel):
     )
     structured: Literal["schema", "object", "none"] = Field(
         default="schema",
-        description="chat: whether the endpoint holds a model to a JSON Schema, only to JSON, or to nothing; the core validates in any case",
+        description="whether the endpoint holds a model to a JSON Schema, only to JSON, or to nothing; the core validates in any case",
     )
     stream: bool | None = Field(default=None, description="chat: stream the answer; unset streams those that may be long")
     token_limit: Literal["max_tokens", "max_completion_tokens"] | None = Field(
@@ -71,7 +72,7 @@ class OpenAIModel(ProviderModel):
         super().__init__(
             options.name,
             capabilities=ModelCapabilities(
-                structured=self.api == "responses" or options.structured == "schema",
+                structured=options.structured == "schema",
                 tools=True,
                 search=self.api == "responses",
                 fetch=self.api == "responses",
@@ -101,7 +102,14 @@ class OpenAIModel(ProviderModel):
         from openai import Omit
 
         unwanted = [] if self._key else ["Authorization"]
-        unwanted += [] if self._own else ["OpenAI-Organization", "OpenAI-Project"]
+        if not self._own:
+            custom = os.environ.get("OPENAI_CUSTOM_HEADERS", "")  # which the SDK would send anywhere
+            unwanted += [
+                "OpenAI-Organization",
+                "OpenAI-Project",
+                *(line.partition(":")[0].strip() for line in custom.splitlines() if ":" in line),
+            ]
+            unwanted = [name for name in unwanted if not (self._key and name.lower() == "authorization")]
         return {name: Omit() for name in unwanted}
 
     def _exchange(self, request: ChatRequest, clock: Clock) -> ChatReply:

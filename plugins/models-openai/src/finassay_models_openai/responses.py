@@ -40,8 +40,10 @@ def parameters(request: ChatRequest, options: "OpenAIOptions") -> dict[str, Any]
         asked["tools"] = tools
     if include:
         asked["include"] = include
-    if request.schema is not None:
+    if request.schema is not None and options.structured == "schema":
         asked["text"] = {"format": {"type": "json_schema", "name": "answer", **held(request.schema)}}
+    elif request.schema is not None and options.structured == "object":
+        asked["text"] = {"format": {"type": "json_object"}}
     if options.effort is not None:
         asked["reasoning"] = {"effort": options.effort}
     if request.temperature is not None:

@@ -75,7 +75,7 @@ def chunks(made: Mapping[str, Any]) -> list[bytes]:
     choice = made["choices"][0]
     said = choice["message"]
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    for name in ("reasoning_content", "content", "refusal"):
+    for name in ("reasoning_content", "reasoning", "content", "refusal"):
         words = said.get(name) or ""
         deltas += [{name: piece} for piece in (words[: len(words) // 2], words[len(words) // 2 :]) if piece]
     for index, call in enumerate(said.get("tool_calls") or ()):

@@ -21,7 +21,7 @@ class ReplayOptions(BaseModel):
     name: str = Field(description="the real model, PROVIDER/NAME")
     folder: str = Field(description="where the exchanges lie, or a run's folder, whose sealed exchanges are meant", min_length=1)
     record: bool = Field(default=False, description="ask the real provider for what is not stored, and store it")
-    options: dict[str, Any] = Field(
+    provider_options: dict[str, Any] = Field(
         default_factory=dict, description="the real provider's options; they belong to what an exchange is found by"
     )
     effort: str | None = Field(default=None, description="the real provider's option of that name")
@@ -52,7 +52,7 @@ class ReplayModel:
         self.asked = options.name
         self.id = f"replay/{options.name}"
         named = {name: getattr(options, name) for name in ("effort", "base_url", "key_variable")}
-        self.options: dict[str, Json] = {**options.options, **{name: value for name, value in named.items() if value is not None}}
+        self.options: dict[str, Json] = {**options.provider_options, **{name: value for name, value in named.items() if value is not None}}
         self.folder = _exchanges(Path(options.folder).expanduser())
         self._real = self._make() if options.record else None
         self.family = options.family or (self._real.family if self._real is not None else family_of(options.name))
