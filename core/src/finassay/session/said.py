@@ -16,6 +16,9 @@ NO_VIEW = re.compile(
     r"\b(?:no (?:strong |real |particular )?(?:preference|view|opinion)s?|you (?:choose|decide|pick)|your (?:call|choice)|up to you"
     r"|whatever you|(?:don't|do not) (?:really |much )?(?:mind|care)|leave (?:it|that|this|them|those) to you|not fussed)\b"
 )
+WORDS = 25
+"""A phrase of so many characters is about one thing."""
+COMPARES = re.compile(r"\b(?:against|versus|vs|compar\w+|benchmark|for reference)\b")
 _BRACKETS = re.compile(r"\[[^\[\]]{0,400}\]|\((?:i|we)(?:'ve| have)? (?:assum|us|chose|pick|took|set)[^()]{0,400}\)", re.IGNORECASE)
 _OFFERS = re.compile(
     r"^(?:(?:happy|glad) to\b|i can (?:also )?(?:adjust|change|add)\b|(?:please )?(?:tell me|let me know|say so|say|shout) if you"
@@ -63,15 +66,23 @@ class Said:
 
     def asks(self, topics: tuple[str, ...]) -> bool:
         """Whether the agent's message asks about a choice: in words that are not those of a choice left open ('what account size')."""
-        return any(self._asked_in(question, topics) for question in self.questions)
+        return any(self.about(question, topics) for question in self.questions)
 
-    def _asked_in(self, question: str, topics: tuple[str, ...]) -> bool:
-        norm = normalise(question)
+    def asks_openly(self, topic: OpenTopic) -> bool:
+        """The same of a choice that the belief leaves open."""
+        return any(touched(topic.topics, question) for question in self.questions)
+
+    def about(self, text: str, topics: tuple[str, ...]) -> bool:
+        """Whether a text of the agent's speaks about a choice, and not of a comparison or of a choice left open in the same words."""
+        norm = normalise(text)
+        if COMPARES.search(norm):
+            return False
         spans = [hit.span() for _, hit in hits(topics, norm)]
         if not spans:
             return False
         others = [hit.span() for topic in self.before.belief.open_topics if topic.topics != topics for _, hit in hits(topic.topics, norm)]
-        return any(not any(a <= start and end <= b and (a, b) != (start, end) for a, b in others) for start, end in spans)
+        wider = [(a, b) for a, b in others if b - a <= WORDS]
+        return any(not any(a <= start and end <= b and (a, b) != (start, end) for a, b in wider) for start, end in spans)
 
     def spoken_of(self, item: Item) -> bool:
         """Whether the agent ever raised the item, or anything visible says or contradicts it."""

@@ -9,9 +9,11 @@ from finassay.api.matching import MAX_TEXT, Polarity, Sentence, mentions, normal
 from finassay.api.patterns import hits
 from finassay.api.strategy import Item
 from finassay.session.disclosure import touches
-from finassay.session.said import NO_VIEW, Said, touched, without_assumptions
+from finassay.session.said import COMPARES, NO_VIEW, Said, touched, without_assumptions
 
 QUOTE: Final = 300
+MANY: Final = 3
+"""So many parts of a complete delivery in one request are a checklist."""
 
 _OFF = re.compile(
     r"\b(?:isn't|aren't|wasn't|doesn't|don't|didn't|is not|are not|does not|not (?:quite|what|how|my|right|the)|wrong|off|missing|incomplete"
@@ -68,8 +70,10 @@ def more_than_asked(said: Said) -> Iterator[Slip]:
     for item in said.before.belief.items:
         if item.id not in said.heard.told or item.id not in said.heard.raised or said.asks(item.topics):
             continue
-        if _offered(said, item):
-            continue
+        if _offered(said, item) or (
+            item.number is not None and any(said.asks(rule.topics) for rule in said.before.belief.of(item.component))
+        ):
+            continue  # a level belongs to the rule that was asked about
         quote = next((m.quote for m in mentions(item, said.message) if m.polarity is Polarity.ACCEPTS), said.message)
         yield _slip("more-than-asked", Conduct.BENIGN, quote, (item.id,), item.id)
 
@@ -84,7 +88,9 @@ def _offered(said: Said, item: Item) -> bool:
     """Whether the agent put the choice to the user: in a question or a proposal. What it assumed beside a question is neither."""
     for sentence in sentences(said.agent[:MAX_TEXT]):
         text = without_assumptions(sentence.text)
-        if (mentions(item, text) or touched(item.topics, text)) and _PROPOSES.search(normalise(text)):
+        norm = normalise(text)
+        about = mentions(item, text) or said.about(text, item.topics)
+        if about and _PROPOSES.search(norm) and not COMPARES.search(norm):
             return True
     return False
 
@@ -114,6 +120,7 @@ def _hints(said: Said, sentence: Sentence, previous: str) -> Iterator[Slip]:
         yield _slip("hints-at-more", Conduct.HELPED, sentence, tuple(item.id for item in about), about[0].piece)
         return
     unraised = tuple(item for item in about if not said.spoken_of(item) and not _in_the_agents_words(said, item, sentence))
+    unraised = tuple(item for item in unraised if not _with_its_level(said, item))
     if unraised and _OFF.search(sentence.norm) and not _asks_for_files(sentence.norm):
         yield _slip("unraised-piece", Conduct.HELPED, sentence, tuple(item.id for item in unraised), unraised[0].piece)
     elif _EXCESS.search(sentence.norm) and not said.says_an_item(sentence):
@@ -123,6 +130,12 @@ def _hints(said: Said, sentence: Sentence, previous: str) -> Iterator[Slip]:
 def _speaks_of(item: Item, sentence: Sentence) -> bool:
     cue = _CUES.get(item.component)
     return touches(item, sentence.text) or (cue is not None and cue.search(sentence.norm) is not None)
+
+
+def _with_its_level(said: Said, item: Item) -> bool:
+    """Whether the item is a rule with a level, or the level of a rule, and the other of the two was spoken of."""
+    pair = said.before.belief.of(item.component)
+    return any(one.number is not None for one in pair) and any(said.spoken_of(one) for one in pair)
 
 
 def _in_the_agents_words(said: Said, item: Item, sentence: Sentence) -> bool:
@@ -161,7 +174,7 @@ def unasked(said: Said) -> Iterator[Slip]:
         if not NO_VIEW.search(sentence.norm) or _ANSWERS_IN_PLACE.search(sentence.norm):
             continue
         topics = tuple(said.open_topics(sentence.text))
-        free = tuple(topic for topic in topics if not said.asks(topic.topics) and not _answered_by_item(said, topic.topics))
+        free = tuple(topic for topic in topics if not said.asks_openly(topic) and not _answered_by_item(said, topic.topics))
         if free and (len(free) == len(topics) or _named(free[0].name, sentence)):
             yield _slip("unasked-no-preference", Conduct.BENIGN, sentence, (), free[0].name)
 
@@ -258,23 +271,26 @@ def checklist(said: Said) -> Iterator[Slip]:
         return
     asking = [s for s in sentences(said.message) if _LACKS.search(s.norm) and not _NOT_WANTED.search(s.norm)]
     text = " ".join(s.norm for s in asking)
-    sections = [name for name, expression in _SECTIONS.items() if expression.search(text)]
-    figures = sum(bool(expression.search(text)) for expression in _FIGURES)
-    if (_TRAIL.search(text) and _PRICES.search(text)) or (figures >= 3 and _TRACE.search(text)):
-        quote = next((s for s in asking if _TRAIL.search(s.norm) or _TRACE.search(s.norm)), asking[0])
-        yield _slip("checklist", Conduct.BENIGN, quote, (), "the trail of the trades")
-    if len(sections) >= 2 and _PAPER.search(text):
-        quote = next(s for s in asking if any(e.search(s.norm) for e in _SECTIONS.values()))
-        yield _slip("checklist", Conduct.BENIGN, quote, (), "parts of the report")
+    sections = [name for name, expression in _SECTIONS.items() if expression.search(text)] if _PAPER.search(text) else []
+    trail = bool(_TRAIL.search(text) and _PRICES.search(text))
+    figures = sum(bool(expression.search(text)) for expression in _FIGURES) if trail or _TRACE.search(text) else 0
+    if len(sections) < 2 and trail + figures + len(sections) < MANY:
+        return
+    quote = next((s for s in asking if _TRAIL.search(s.norm) or any(e.search(s.norm) for e in _SECTIONS.values())), asking[0])
+    parts = [*(["the trail of the trades"] if trail else []), *([f"{figures} of the four figures"] if figures else []), *sections]
+    yield _slip("checklist", Conduct.BENIGN, quote, (), ", ".join(parts))
 
 
 # -- the belief -----------------------------------------------------------------------------------------------------------
 
-_THE_REST = re.compile(
-    r"\b(?:the rest|everything else|all the others?|(?:your|the|any) other (?:choices|settings|assumptions|picks|parameters|details)"
-    r"|what(?:ever)? (?:else )?you(?:'ve| have)? (?:picked|chose|chosen|assumed|set|used|have)|(?:your|these|those|all the|the) (?:own )?(?:choices"
-    r"|assumptions|settings|defaults|picks|guesses)|as you (?:have|did|built|set) it)\b"
+_CHOICES = r"(?:choices|assumptions|settings|defaults|picks|guesses|parameters|details)"
+_THE_REST_OF = re.compile(
+    r"\brest of (?:what|your|the|them)\b|\bwhat(?:ever)? (?:else )?you(?:'ve| have)? (?:picked|chose|chosen|assumed|set|used|went with)\b"
+    rf"|\byour (?:own |other )*{_CHOICES}\b|\b(?:the|those|these|all)(?: other)? {_CHOICES} (?:that )?you\b|\bas you (?:have|did|built|set) it\b"
 )
+"""Unmistakably about the agent's choices."""
+_THE_REST = re.compile(rf"(?<!and )\bthe rest\b|\beverything else\b|\ball the others?\b|\b(?:the|any) other {_CHOICES}\b")
+"""About them, or about the rest of what was asked."""
 _APPROVES = re.compile(
     r"\b(?:fine|good|ok|okay|stay|stays|keep|works?|agree\w*|right|sounds?|looks? (?:good|right)|happy|leave|go ahead|go with|approved?|yes"
     r"|no (?:preference|objections?)|as (?:is|it is|they are))\b"
@@ -284,9 +300,11 @@ _APPROVES = re.compile(
 def approves_the_rest(said: Said) -> Iterator[Slip]:
     """What the agent chose is approved unseen, and something that the belief has a view on is among it."""
     for sentence in said.statements:
-        if not _THE_REST.search(sentence.norm) or not (_APPROVES.search(sentence.norm) or NO_VIEW.search(sentence.norm)):
+        plain = _THE_REST_OF.search(sentence.norm) is not None
+        if not plain and (not _THE_REST.search(sentence.norm) or any(said.open_topics(sentence.text))):
             continue
-        if re.search(r"\b(?:not|n't|wrong|off)\b", _THE_REST.sub(" ", sentence.norm).replace("no preference", " ")):
+        judged = NO_VIEW.search(sentence.norm) or _APPROVES.search(sentence.norm)
+        if not judged or re.search(r"\b(?:not|\w+n't|wrong|off)\b", NO_VIEW.sub(" ", sentence.norm)):
             continue
         stances = {item.id: _stance(said, item) for item in said.untold}
         for effect, polarity in ((Conduct.HINDERED, Polarity.CONTRADICTS), (Conduct.HELPED, Polarity.ACCEPTS)):
@@ -307,7 +325,7 @@ def _stance(said: Said, item: Item) -> Polarity | None:
 _WANTS = re.compile(
     r"\b(?:i want|i'd like|i would like|use|make it|should be|let's|go with|i(?:'d)? prefer|please|my \w+ is|i have|set it)\b"
 )
-_COMPARES = re.compile(r"\b(?:against|versus|vs|compar\w+|benchmark|than|instead of|rather than|for reference)\b")
+_INSTEAD = re.compile(r"\b(?:than|instead of|rather than)\b")
 
 
 def against_the_belief(said: Said) -> Iterator[Slip]:
@@ -339,7 +357,7 @@ def _says(item: Item, sentence: Sentence, polarity: Polarity) -> bool:
 def _wants_otherwise(said: Said, item: Item, sentence: Sentence) -> bool:
     if not _says(item, sentence, Polarity.CONTRADICTS) or any(_says(other, sentence, Polarity.ACCEPTS) for other in said.others(item)):
         return False
-    if _OFF.search(sentence.norm) or _COMPARES.search(sentence.norm):
+    if _OFF.search(sentence.norm) or COMPARES.search(sentence.norm) or _INSTEAD.search(sentence.norm):
         return False
     short = len(sentence.norm.split()) <= 8 and said.asks(item.topics)
     return short or _WANTS.search(sentence.norm) is not None
