@@ -225,7 +225,7 @@ _CHECKED = re.compile(
 )
 _NOT_DONE = re.compile(
     r"\b(?:can't|cannot|couldn't|could not|n't|not|never|unable|able|need\w*|want\w*|like|please|if|whether|before|once|will|i'll|let me|until"
-    r"|you(?:'ve| have)?|agent|report|file)\b(?:\W+\w+){0,4}\W*$|\bto\W*$"
+    r"|you(?:'ve| have)?)\b(?:\W+\w+){0,4}\W*$|\bto\W*$"
 )
 
 
@@ -371,8 +371,8 @@ def withheld(said: Said) -> Iterator[Slip]:
         asking = next((q for q in said.questions if q.rstrip().endswith("?") and _asks_for(item, q)), None)
         if asking is None or any(said.open_topics(asking)) or any(other.id in said.heard.after.stated for other in said.others(item)):
             continue
-        if said.heard.told:  # a question may be about another item that its words also fit
-            continue
+        if said.heard.told or any(_names(item, sentence) for sentence in said.statements):
+            continue  # a question may be about another item that its words also fit; what is said of this one is another check's
         yield _slip("withheld", Conduct.HINDERED, asking, (item.id,), item.id)
 
 
