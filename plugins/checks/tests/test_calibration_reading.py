@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from finassay_checks.model import Table
+from finassay_checks.model import Choice, RoleTable, Table
 from finassay_checks.reading.columnar import read_parquet
 from finassay_checks.reading.limits import ReadLimits
 from finassay_checks.recompute.conventions import Curve, alternatives
+from finassay_checks.roles.choose import Selector
 from finassay_checks.roles.context import Context
 from finassay_checks.roles.shape import shape_of
 from finassay_checks.roles.wide import role_tables
@@ -48,3 +49,27 @@ def test_a_curve_that_falls_below_zero_has_no_annual_return() -> None:
         assert all(np.isfinite(a.value) for a in alternatives(metric, Curve.of(equity)))
     short = pd.Series([-1.0, 1.0, -2.0], index=pd.bdate_range("2020-01-01", periods=3))
     assert list(alternatives("annual_return", Curve.of(short))) is not None
+
+
+def candidate(where: str, frame: pd.DataFrame) -> RoleTable:
+    return RoleTable("weights", Table(where, where, 1, True, frame), {}, ("a weight for each date and ticker",), frame)
+
+
+def test_a_plan_of_purchases_counts_before_daily_weights_of_every_name() -> None:
+    days, names = DAYS, list("ABCD")
+    log = pd.DataFrame({"signal_date": np.repeat(days[:20:2], 4), "fill_date": np.repeat(days[1:21:2], 4), "ticker": names * 10})
+    held = pd.DataFrame([(d, n, 0.25, "held") for d in days for n in names], columns=["date", "ticker", "weight", "kind"])
+    plan = pd.DataFrame([(d, n, 0.5, "target") for d in days[:20:2] for n in "AB"], columns=["date", "ticker", "weight", "kind"])
+    chosen = {"trades": Choice("trades", "found", candidate("trades.csv", log), (), ())}
+    selector = Selector({}, (), "")
+
+    def winner(*left: RoleTable) -> str:
+        kept = list(left)
+        for test, _ in selector._tests("weights", chosen):
+            scores = [test(c) for c in kept]
+            kept = [c for c, score in zip(kept, scores, strict=True) if score == max(scores)]
+        return kept[0].table.where
+
+    assert winner(candidate("daily_weights.csv", held), candidate("target_weights.csv", plan)) == "target_weights.csv"
+    stale = plan.assign(date=plan["date"] + pd.Timedelta(days=400))
+    assert winner(candidate("daily_weights.csv", held), candidate("old_targets.csv", stale)) == "daily_weights.csv"

@@ -97,10 +97,13 @@ class Selector:
             tests += [(self._figure_overlap, "holds the figures of the report"), (_metric_count, "most metrics")]
         if role == "signals":
             tests.append((_is_score, "named as the score"))
+        if role == "weights":
+            if log is not None:
+                # Daily weights of every name join with any log; targets, of which sales have none, with part of it.
+                tests.append((lambda c: float(join_share(c, log) >= JOINS), "joins with the log"))
+            tests.append((lambda c: float("kind" in c.frame and (c.frame["kind"] == "target").any()), "targets before held weights"))
         if log is not None and role in ("signals", "weights", "positions"):
             tests.append((lambda c: join_share(c, log), "the best join with the log"))
-        if role == "weights":
-            tests.append((lambda c: float("kind" in c.frame and (c.frame["kind"] == "target").any()), "targets before held weights"))
         if role == "universe":
             tests.append((lambda c: float("named as a universe" in c.reasons), "named as a universe"))
         if role == "benchmark":
@@ -133,6 +136,10 @@ class Selector:
         path, _, label = candidate.table.where.partition("#")
         name = path.rpartition("/")[2]
         return float(bool(name) and name in self.named) + float(bool(label) and label in self.named) / 2
+
+
+JOINS = 0.25
+"""Share of the log's keys from which on a table of weights may be the plan behind it."""
 
 
 def _frame(chosen: Mapping[Role, Choice], role: Role) -> pd.DataFrame | None:

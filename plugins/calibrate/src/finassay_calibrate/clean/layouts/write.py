@@ -33,7 +33,13 @@ def written(tables: Frames, layout: Layout, tickers: tuple[str, ...], dropped: f
         rest = {name: frame for name, frame in ready.items() if name not in big}
         found = {_path(name, layout, ".csv"): _text(frame, ",") for name, frame in big.items()}
         return found | {("results/" if layout.folders else "") + "backtest.xlsx": _workbook(rest)}
-    return {_path(name, layout, SUFFIX[layout.files]): content(frame, layout) for name, frame in ready.items()}
+    return {_path(name, layout, _suffix(frame, layout)): content(frame, layout) for name, frame in ready.items()}
+
+
+def _suffix(frame: pd.DataFrame, layout: Layout) -> str:
+    """A header of two rows has no form in JSON; tools write it as delimited text."""
+    two_rows = isinstance(frame.columns, pd.MultiIndex)
+    return ".csv" if two_rows and layout.files.startswith("json") else SUFFIX[layout.files]
 
 
 def _path(name: str, layout: Layout, suffix: str) -> str:
