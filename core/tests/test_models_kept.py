@@ -160,10 +160,24 @@ def test_an_unknown_price_is_unknown():
     known = PriceTable("openai")
     assert known.known("gpt-5")
     assert known.cost("gpt-5", request(), evolve(REPLY, usage=Usage(100, None, None))) is None
-    assert known.cost("gpt-5", request(search=WebSearch()), REPLY) is None, "what a search costs is not known without their number"
     assert PriceTable("openai", base_url="http://127.0.0.1:8000/v1").cost("gpt-5", request(), REPLY) is None, (
         "no gateway has the vendor's prices"
     )
+
+
+def test_searches_and_what_is_written_to_a_cache_cost_extra():
+    table = PriceTable("anthropic")
+    plain = table.cost("claude-sonnet-4-5", request(), REPLY)
+    searched = table.cost("claude-sonnet-4-5", request(search=WebSearch()), evolve(REPLY, meta={"searches": 3}))
+    written = table.cost("claude-sonnet-4-5", request(), evolve(REPLY, meta={"cache_write_tokens": 600}))
+    assert plain is not None
+    assert searched == pytest.approx(plain + 0.03)
+    assert written == pytest.approx(plain + 600 * 0.75 / 1e6)
+    bound = table.at_most("claude-sonnet-4-5", request(search=WebSearch(max_uses=3)))
+    assert bound is not None
+    assert bound > 0.03 + 0.9
+    stated = PriceTable("anywhere", {"m": ModelRates(input=1, output=1)})
+    assert stated.cost("m", request(), evolve(REPLY, meta={"searches": 1})) is None, "rates say nothing of searches"
 
 
 def test_stated_rates_come_first():

@@ -112,8 +112,8 @@ class ChatReply:
     usage: Usage = Usage()
     """`input_tokens` counts the cached ones too, `output_tokens` the reasoning ones. `cost_usd` only where the provider itself tells it."""
     meta: Mapping[str, Json] = Factory(dict)
-    """What else is worth keeping: `web_searches`, the number of searches that the provider bills. The core adds `stored` where the
-    reply comes from the run's store, and `repaired` after a repair turn."""
+    """What else is worth keeping. Billed are `searches` (their number; absent is none) and `cache_write_tokens` (those of the input that were
+    written to a cache). The core adds `stored` where the reply comes from the run's store, and `repaired` after a repair turn."""
 
 
 @frozen

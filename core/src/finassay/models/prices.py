@@ -11,6 +11,8 @@ from finassay.api.verdict import Json
 
 TABLE: Final = "genai-prices"
 MILLION: Final = 1_000_000
+SEARCH_TOKENS: Final = 100_000
+"""Input that one search, with the pages that it opens, adds at most."""
 
 
 class Rates(Protocol):
@@ -41,31 +43,27 @@ class PriceTable:
 
     def known(self, name: str) -> bool:
         """Whether a plain call of a model can be priced."""
-        return self._cost(name, Usage(1, 0, 1), 0) is not None
+        return self._cost(name, Usage(1, 0, 1)) is not None
 
     def cost(self, name: str, request: ChatRequest, reply: ChatReply) -> float | None:
         """Dollars for a call. What the provider itself says of the cost comes first; None where it cannot be told.
 
-        Searches on the provider's side cost extra: their number stands in `reply.meta["web_searches"]`; without it the cost is unknown.
+        Searches on the provider's side, and what was written to its cache, cost extra: `reply.meta` says how much of it there was.
         """
         if reply.usage.cost_usd is not None:
             return reply.usage.cost_usd
-        searches = reply.meta.get("web_searches", None if request.search is not None else 0)
-        if not isinstance(searches, int):
-            return None
-        return self._cost(name, reply.usage, searches)
+        return self._cost(name, reply.usage, _count(reply, "searches"), _count(reply, "cache_write_tokens"))
 
     def at_most(self, name: str, request: ChatRequest) -> float | None:
-        """A bound from above on a call whose usage nobody told, for budgets: every character a token, and the whole output used.
+        """A bound from above on a call whose usage nobody told, for budgets: every byte a token, and the whole output used.
 
-        None where the price itself is unknown, or a search makes the size of the input unknown.
+        A search adds what it may read at most. None where the price itself is unknown.
         """
-        if request.search is not None:
-            return None
-        characters = sum(len(m.text) for m in request.messages) + len(str(request.schema or "")) + len(str(request.tools or ""))
-        return self._cost(name, Usage(characters, 0, request.max_output_tokens), 0)
+        searches = request.search.max_uses if request.search is not None else 0
+        said = "".join(m.text for m in request.messages) + str(request.schema or "") + str(request.tools or "")
+        return self._cost(name, Usage(len(said.encode()) + searches * SEARCH_TOKENS, 0, request.max_output_tokens), searches)
 
-    def _cost(self, name: str, usage: Usage, searches: int) -> float | None:
+    def _cost(self, name: str, usage: Usage, searches: int = 0, written: int = 0) -> float | None:
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         cached = min(usage.cached_tokens or 0, usage.input_tokens)
@@ -74,21 +72,24 @@ class PriceTable:
             fresh = usage.input_tokens - cached
             reused = rates.input if rates.cached is None else rates.cached
             return None if searches else (fresh * rates.input + cached * reused + usage.output_tokens * rates.output) / MILLION
-        return self._from_table(name, {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}, cached, searches)
+        more = {"cache_read_tokens": cached, "cache_write_tokens": min(written, usage.input_tokens - cached), "web_searches": searches}
+        tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+        return self._from_table(name, tokens | {unit: number for unit, number in more.items() if number})
 
-    def _from_table(self, name: str, tokens: dict[str, Any], cached: int, searches: int) -> float | None:
+    def _from_table(self, name: str, tokens: Mapping[str, int]) -> float | None:
         import genai_prices
 
-        if cached:
-            tokens["cache_read_tokens"] = cached
-        if searches:
-            tokens["web_searches"] = searches
         where: dict[str, Any] = {"provider_api_url": self.base_url} if self.base_url else {"provider_id": self.provider}
         try:
             calculated = genai_prices.calc_price(genai_prices.Usage(**tokens), model_ref=name, **where)
         except Exception:  # somebody else's code: LookupError for what the table does not know, and whatever it trips over
             return None
         return float(calculated.total_price)
+
+
+def _count(reply: ChatReply, name: str) -> int:
+    value = reply.meta.get(name)
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def table_for(provider: str, stated: Mapping[str, Rates], options: Mapping[str, Json]) -> PriceTable:
