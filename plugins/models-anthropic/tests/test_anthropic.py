@@ -175,6 +175,10 @@ class TestAnthropic(ProviderSuite):
         assert reply.finish == finish
         assert reply.value is None
 
+    def test_a_call_that_was_cut_is_none(self) -> None:
+        reply = self.ask([Served(events=wire.stream([wire.tool_use("look_up", {"ticker": "A"})], stop="max_tokens"))])
+        assert (reply.finish, reply.tool_calls) == ("length", ())
+
     def test_a_refusal(self) -> None:
         details = {"type": "refusal", "category": "cyber", "explanation": "Not this."}
         reply = self.ask([wire.answer("", stop="refusal", details=details)])

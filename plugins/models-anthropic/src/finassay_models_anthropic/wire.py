@@ -121,8 +121,9 @@ def reply(parts: "Sequence[Message]", request: ChatRequest) -> ChatReply:
     last = parts[-1]
     blocks = [block for part in parts for block in part.content]
     text = "".join(block.text for block in blocks if block.type == "text")
-    calls = _calls(blocks)
-    finish = settled(_FINISH.get(last.stop_reason or "", "stop"), text, calls)
+    end = _FINISH.get(last.stop_reason or "", "stop")
+    calls = _calls(blocks) if end != "length" else ()  # a call that was cut looks like one that is whole
+    finish = settled(end, text, calls)
     if finish == "tool" and not calls:
         finish = "invalid"
     return ChatReply(

@@ -7,9 +7,12 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+MAX_BYTES = 64 * 2**20
+"""What an answer may weigh. The longest are a few megabytes; whoever sends more does not mean to end."""
+
 
 class ClockedStream(httpx2.SyncByteStream):
-    """A response's body that ends with `ReadTimeout` when its time is up.
+    """A response's body that ends with `ReadTimeout` when its time is up, and with `ReadError` when it is too large.
 
     The time-out of the HTTP library is for one read; a server that sends a byte, or a ping, now and then would never run into it.
     """
@@ -20,8 +23,12 @@ class ClockedStream(httpx2.SyncByteStream):
         self._request = request
 
     def __iter__(self) -> Iterator[bytes]:
+        size = 0
         for data in self._inner:
             yield data
+            size += len(data)
+            if size > MAX_BYTES:
+                raise httpx2.ReadError("the answer does not end", request=self._request)
             if time.monotonic() > self._end:
                 raise httpx2.ReadTimeout("the time of this try is up", request=self._request)
 

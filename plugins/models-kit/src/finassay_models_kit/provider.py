@@ -14,7 +14,11 @@ from finassay.api.model import ChatReply, ChatRequest, ModelCapabilities
 from finassay_models_kit.families import family_of
 from finassay_models_kit.troubles import Trouble, failure, presentable
 
-_TALKATIVE: Final = ("anthropic", "openai", "google_genai", "google.genai", "httpx2", "httpcore2", "httpx", "httpcore")
+_TALKATIVE: Final = {
+    **dict.fromkeys(("anthropic", "openai", "httpx2", "httpcore2"), logging.WARNING),
+    "google_genai": logging.ERROR,  # it warns of keys that it was not given
+}
+"""Loggers and the level from which they may speak. Below it they write whole requests, and prompts hold the belief."""
 _CONNECT_SECONDS: Final = 30.0
 
 
@@ -109,10 +113,10 @@ class ProviderModel(ABC):
         """The vendor's client, made when first needed, shared by all threads."""
         with self._lock:
             if self._made is None:
-                for name in _TALKATIVE:  # at a lower level they log whole requests, and prompts hold the belief
-                    logger = logging.getLogger(name)
-                    logger.setLevel(max(logger.level, logging.WARNING))
                 self._made = self._make_client()
+                for name, level in _TALKATIVE.items():  # after the SDK, which a variable of the environment may have made talkative
+                    logger = logging.getLogger(name)
+                    logger.setLevel(max(logger.level, level))
             return self._made
 
     def http_client(self) -> Any:

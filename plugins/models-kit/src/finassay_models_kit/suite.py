@@ -157,6 +157,12 @@ class ProviderSuite(ProviderCase):
         assert time.monotonic() - began < 5
         assert "time" in str(error)
 
+    def test_an_answer_without_end_is_cut(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from finassay_models_kit import http
+
+        monkeypatch.setattr(http, "MAX_BYTES", 50_000)
+        assert not isinstance(self.failing(self.plain("word " * 20_000)), ProviderRefusedError)
+
     def test_nobody_listens(self) -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
@@ -172,6 +178,8 @@ class ProviderSuite(ProviderCase):
 
     def test_neither_key_nor_prompt_is_told(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.DEBUG)
+        for name in ("anthropic", "openai", "google_genai", "httpx2", "httpcore2"):
+            caplog.set_level(logging.DEBUG, logger=name)
         echo = f"key {KEY} (sk-plant******1706) was sent with: {BELIEF}"
         for status in (400, 401, 500):
             error = self.failing(self.error(status, echo, {}), request(BELIEF))
