@@ -26,7 +26,9 @@ def jobs(clean: int, per_fault: int, seed: int) -> list[Job]:
     share = -(-per_fault * len(FAULTS) // max(clean, 1))
     made = []
     for k, strategy in enumerate(strategies(seed, clean)):
-        whole = strategy.choices["schedule"] != ("drift_band",) and strategy.choices["risk"][0] not in ("position_stop", "trailing_stop")
+        # These rules look at the portfolio's own path, and a library's path is not the one on which the decisions were made.
+        own_path = ("position_stop", "trailing_stop", "drawdown_to_cash")
+        whole = strategy.choices["schedule"] != ("drift_band",) and strategy.choices["risk"][0] not in own_path
         builder = others[k % len(others)] if others and whole and k % 3 == 2 else "reference"
         made.append(Job(strategy, seed, builder, (), share))
     return made
