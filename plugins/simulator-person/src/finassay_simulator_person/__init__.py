@@ -1,0 +1,1 @@
+"""A person, or any program, plays the user."""
