@@ -48,8 +48,10 @@ class TestResponses(ProviderSuite):
         assert reply.model == "gpt-test-1"
 
     def test_usage_counts_cached_and_reasoning_tokens(self) -> None:
-        usage = self.ask([wire.answer("Yes.")]).usage
+        reply = self.ask([wire.answer("Yes.")])
+        usage = reply.usage
         assert (usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens) == (11, 4, 7, 3)
+        assert reply.meta["cache_write_tokens"] == 2
 
     def test_a_value_is_asked_for_strictly(self) -> None:
         reply = self.ask([wire.answer('{"level": 3, "why": null}')], request(schema=SCHEMA))

@@ -13,7 +13,7 @@ from finassay.api.verdict import Json
 from finassay_models_kit import settled, value_in
 from finassay_models_kit.reading import arguments_in
 from finassay_models_kit.schemas import without_added_nulls
-from finassay_models_openai.responses import held
+from finassay_models_openai.responses import held, written_to_cache
 
 if TYPE_CHECKING:
     from finassay_models_openai.model import OpenAIOptions
@@ -164,6 +164,7 @@ def reply(completion: Any, request: ChatRequest) -> ChatReply:
     if refusal and finish == "empty":
         finish = "refusal"
     meta: dict[str, Json] = {"stop": choice.finish_reason, "id": completion.id}
+    meta |= written_to_cache(getattr(completion.usage, "prompt_tokens_details", None))
     if refusal:
         meta["refusal"] = refusal
     if unreadable and finish in ("stop", "tool", "empty"):

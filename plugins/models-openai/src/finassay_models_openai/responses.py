@@ -91,6 +91,7 @@ def reply(response: "Response", request: ChatRequest) -> ChatReply:
     if unreadable and finish in ("stop", "tool", "empty"):
         finish, meta["unreadable_arguments"] = "invalid", unreadable
     meta |= _searches(response.output)
+    meta |= written_to_cache(response.usage.input_tokens_details if response.usage is not None else None)
     value = value_in(text) if request.schema is not None and finish == "stop" else None
     return ChatReply(
         text=text or refusal,
@@ -156,6 +157,12 @@ def _searches(output: Sequence[Any]) -> dict[str, Json]:
     if urls:
         meta["sources"] = list(urls)[:_MAX_SOURCES]
     return meta
+
+
+def written_to_cache(details: Any) -> dict[str, Json]:
+    """Input tokens that were written to the provider's cache, where it says so: some cost more than others."""
+    written = getattr(details, "cache_write_tokens", None)
+    return {"cache_write_tokens": written} if isinstance(written, int) and written > 0 else {}
 
 
 def _usage(response: "Response") -> Usage:

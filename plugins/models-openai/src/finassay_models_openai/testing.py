@@ -22,7 +22,7 @@ def function_call(name: str, arguments: Mapping[str, Any] | str, id: str = "call
 
 def response(output: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:
     """A finished response."""
-    details = {"input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 3}}
+    details = {"input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2}, "output_tokens_details": {"reasoning_tokens": 3}}
     made: dict[str, Any] = {"id": "resp_1", "object": "response", "created_at": 1.0, "model": "gpt-test-1", "status": "completed"}
     made |= {
         "output": list(output),
