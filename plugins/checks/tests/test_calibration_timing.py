@@ -71,6 +71,7 @@ def test_what_all_names_share_is_no_signal_of_a_stock() -> None:
     frame = pd.DataFrame({"date": np.repeat(DAYS[:30].strftime("%Y-%m-%d"), 4), "ticker": list("ABCD") * 30, "weight": 0.25})
     frame["volatility_estimate"] = np.repeat(np.linspace(0.1, 0.3, 30), 4)
     assert "signals" not in _roles("targets.csv", frame)
+    assert "signals" in _roles("picks.csv", frame.assign(signal=1)), "a list of what was picked is one"
     frame["volatility_estimate"] += np.tile([0.0, 0.01, 0.02, 0.03], 30)
     assert "signals" in _roles("targets.csv", frame)
 

@@ -102,7 +102,7 @@ def signals(shape: Shape, context: Context) -> Found:
         and not _NOT_SIGNALS.match(c.key)
         and (names.has(c.name, names.SIGNAL) or (not in_log and (hinted or names.has(c.name, names.FACTORS))))
     ]
-    values = [c for c in values if _differs_by_name(shape, date, c)]
+    values = [c for c in values if hinted or names.has(c.name, names.SIGNAL) or _differs_by_name(shape, date, c)]
     if not values and rank is None:
         return
     primary = next(
