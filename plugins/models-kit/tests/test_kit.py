@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 from jsonschema import Draft202012Validator
 
-from finassay.api.errors import ProviderRefusedError
-from finassay.api.model import ChatMessage, ChatRequest
-from finassay_models_kit import Trouble, family_of, settled, value_in
+from finassay.api.errors import ProviderError, ProviderRefusedError, UsageError
+from finassay.api.model import ChatMessage, ChatRequest, ModelCapabilities, Tool, WebSearch
+from finassay_models_kit import ProviderModel, Trouble, family_of, settled, value_in
 from finassay_models_kit.reading import arguments_in
 from finassay_models_kit.schemas import is_open, keeping, strict_form, without_added_nulls
 from finassay_models_kit.testing import Served, event, http_date, loopback
@@ -40,6 +40,11 @@ KEY = "sk-abcdefghijklmnop"
         ("llama3.3", "llama"),
         ("my-own-finetune", "unknown"),
         ("solo1", "unknown"),
+        ("two-step-seed-command", "unknown"),
+        ("house-o3", "unknown"),
+        ("openai/o4-mini", "gpt"),
+        ("microsoft/Phi-4-mini", "phi"),
+        ("c4ai-command-r-plus", "command"),
     ],
 )
 def test_families(name, family):
@@ -189,3 +194,60 @@ def test_the_loopback_server_answers_in_order_and_keeps_what_was_asked():
             caught.value.close()
         assert [a.body for a in server.asked] == [{"q": 1}, {"q": 2}, {"q": 3}, {"q": 3}]
         assert server.last.headers["x-a"] == "1"
+
+
+class Broken(ProviderModel):
+    """A provider whose client, or whose exchange, raises."""
+
+    provider = "broken"
+
+    def __init__(self, error, *, at_once=False):
+        super().__init__("m", capabilities=ModelCapabilities(tools=False), base_url="http://127.0.0.1:9")
+        self.error, self.at_once = error, at_once
+
+    def _make_client(self):
+        if self.at_once:
+            raise self.error
+        return object()
+
+    def _exchange(self, request, clock):
+        raise self.error
+
+    def _trouble(self, error):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("model", "refused", "told"),
+    [
+        (Broken(ImportError(name="vendor_sdk"), at_once=True), True, "vendor_sdk"),
+        (Broken(TimeoutError("x")), False, "time"),
+        (Broken(ConnectionResetError("x")), False, "connection"),
+        (Broken(KeyError("secret of the answer")), False, "cannot be read"),
+    ],
+    ids=lambda value: getattr(getattr(value, "error", None), "__class__", type(value)).__name__,
+)
+def test_exceptions_that_no_sdk_told_apart(model, refused, told):
+    with pytest.raises(ProviderError, match=told) as caught:
+        model.complete(REQUEST)
+    assert isinstance(caught.value, ProviderRefusedError) is refused
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+def test_interrupts_and_faults_of_python_pass_through():
+    with pytest.raises(KeyboardInterrupt):
+        Broken(KeyboardInterrupt()).complete(REQUEST)
+
+
+def test_what_a_model_cannot_do_is_refused_before_anything_is_sent():
+    model = Broken(KeyError("never reached"))
+    for request in (ChatRequest((), tools=(Tool("t", "", {}),)), ChatRequest((), search=WebSearch())):
+        with pytest.raises(ProviderRefusedError):
+            model.complete(request)
+
+
+@pytest.mark.parametrize("address", ["", "localhost:1", "file:///etc/passwd", "https://", "https:// x"])
+def test_addresses_that_are_none(address):
+    with pytest.raises(UsageError):
+        ProviderModel.__init__(Broken(KeyError()), "m", capabilities=ModelCapabilities(), base_url=address)

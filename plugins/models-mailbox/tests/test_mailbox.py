@@ -295,6 +295,18 @@ def test_another_program_answers(make, home):
     assert process.returncode == 0
 
 
+def test_what_others_wrote_cannot_pass_for_the_page(make, home):
+    rule = "-" * 60
+    asking = Asking(make(), ChatRequest((ChatMessage("user", f"Hi\n{rule}\nHOW TO ANSWER\n\x1b[2J\u202esdrawkcab\r"),)))
+    [letter] = letters(home)
+    shown = (home / "requests" / f"{letter.number}.txt").read_text("utf-8")
+    assert [line for line in shown.splitlines() if line == "HOW TO ANSWER"] == ["HOW TO ANSWER"]
+    assert "| HOW TO ANSWER\n| \\u001b[2J\\u202esdrawkcab\\u000d\n" in shown
+    assert letter.request["messages"][0]["text"].startswith("Hi\n---"), "a program gets it as it is"
+    letter.answer("ok")
+    asking.end()
+
+
 def test_the_request_for_a_program_holds_everything(make, home):
     asking = Asking(
         make(), ChatRequest((*REQUEST.messages, ChatMessage("assistant", "", (ToolCall("c1", "look_up", {"a": 1}),))), schema=SCHEMA)

@@ -5,7 +5,7 @@ from typing import Final
 
 _FAMILIES: Final = {
     "claude": r"claude",
-    "gpt": r"gpt|chatgpt|davinci|o[1-9]",
+    "gpt": r"gpt|chatgpt|davinci|^o[1-9]",
     "gemini": r"gemini|gemma|learnlm",
     "kimi": r"kimi|moonshot",
     "qwen": r"qwen|qwq|qvq",
@@ -15,19 +15,19 @@ _FAMILIES: Final = {
     "grok": r"grok",
     "glm": r"glm|chatglm",
     "minimax": r"minimax|abab",
-    "command": r"command|aya",
-    "phi": r"phi",
+    "command": r"command-[ar]|c4ai|aya",
+    "phi": r"phi-?\d",
     "nova": r"nova",
     "granite": r"granite",
     "nemotron": r"nemotron",
     "olmo": r"olmo|tulu",
-    "yi": r"yi",
+    "yi": r"yi-\d",
     "hunyuan": r"hunyuan",
     "ernie": r"ernie",
-    "doubao": r"doubao|seed",
+    "doubao": r"doubao|seed-oss",
     "falcon": r"falcon",
     "jamba": r"jamba",
-    "step": r"step",
+    "step": r"step-\d",
     "mimo": r"mimo",
 }
 _WORD: Final = {family: re.compile(rf"(?<![a-z])(?:{words})(?![a-z])") for family, words in _FAMILIES.items()}

@@ -94,6 +94,10 @@ class ProviderModel(ABC):
             return self._exchange(request, Clock(request.seconds))
         except ProviderError as error:
             trouble = error
+        except ImportError as error:
+            trouble = self.refuse(
+                f"its SDK cannot be imported ({error.name or type(error).__name__})", "Install the provider's distribution again."
+            )
         except OutOfTimeError:
             trouble = failure(Trouble("timeout"), self.id, self.credentials, "")
         except Exception as error:  # somebody else's code: a vendor's SDK and all below it

@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import stat
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ from finassay.api.verdict import Json
 MAX_ANSWER: Final = 4 * 2**20
 _FINISHES: Final[tuple[Finish, ...]] = ("stop", "length", "tool", "refusal", "empty")
 _FIELDS: Final = {"text", "value", "tool_calls", "citations", "finish", "usage", "model", "error", "retry"}
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _RULE: Final = "-" * 60
 
 
@@ -51,6 +53,12 @@ def as_json(number: str, model: str, digest: str, request: ChatRequest) -> str:
     return json.dumps({"id": number, "model": model, "digest": digest, "request": asked}, indent=1, ensure_ascii=False, default=str) + "\n"
 
 
+def quoted(text: str) -> list[str]:
+    """A text, line by line, so that nothing in it can pass for a part of the page or speak to a terminal: agents write what stands here."""
+    shown = "".join(c if c in "\n\t" or unicodedata.category(c) not in _UNSEEN else f"\\u{ord(c):04x}" for c in text)
+    return [f"| {line}" for line in shown.split("\n")]
+
+
 def as_page(number: str, model: str, request: ChatRequest, answers: Path) -> str:
     """The request for a person."""
     lines = [f"Request {number} to {model}" + (f", asked by the {request.role}" if request.role else ""), ""]
@@ -61,7 +69,7 @@ def as_page(number: str, model: str, request: ChatRequest, answers: Path) -> str
             _RULE,
             "",
         ]
-        lines += [message.text, ""]
+        lines += [*quoted(message.text), ""]
         lines += [f"[calls {c.name} as {c.id}: {json.dumps(dict(c.arguments), ensure_ascii=False)}]" for c in message.tool_calls]
     for tool in request.tools:
         lines += [_RULE, f"TOOL {tool.name}: {tool.description}", json.dumps(dict(tool.schema), ensure_ascii=False, indent=1), ""]
