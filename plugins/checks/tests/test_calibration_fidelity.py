@@ -196,3 +196,32 @@ def test_exits_before_the_average_is_full_say_nothing(tmp_path: Path, indexed: t
         "Average of 200 sessions.", {"states.csv": states, "index.csv": late.rename("sp500_index").rename_axis("date").reset_index()}
     )
     assert show(tmp_path, files, "timing", rule="index_ma").stance is SUPPORTS
+
+
+@pytest.mark.parametrize(("target", "stance"), [(0.08, SUPPORTS), (None, CONTRADICTS)])
+def test_a_volatility_target_that_partial_trades_hide(tmp_path: Path, target: float | None, stance: Stance) -> None:
+    made = run(Rules(target=target, picks=2, weighting=lambda c, at, n, s: np.full(len(n), (1.0 if target else 0.97) / len(n))))
+    assert show(tmp_path, made, "vol-target", target=0.08).stance is stance
+
+
+def test_capitalisations_stand_in_a_table_of_their_own(tmp_path: Path) -> None:
+    closes = market()
+    shares = np.linspace(1e8, 9e9, len(closes.columns))
+
+    def by_size(panel: pd.DataFrame, at: int, names: list[str], scores: pd.Series) -> np.ndarray:
+        caps = (panel.iloc[at] * shares)[names].to_numpy()
+        return caps / caps.sum()
+
+    made = run(Rules(weighting=by_size, picks=4))
+    caps = (closes * shares).rename_axis("date").reset_index().melt("date", var_name="ticker", value_name="marketCap")
+    assert show(tmp_path, made.files(extra={"data/caps.csv": caps}), "market-cap-weights").stance is SUPPORTS
+
+
+def test_a_yield_curve_rule_by_delivered_rates(tmp_path: Path) -> None:
+    closes = market()
+    slope = pd.Series(np.sin(np.arange(len(closes)) / 40.0), closes.index)
+    rates = pd.DataFrame({"date": closes.index, "y10": 3.0 + slope.to_numpy(), "y2": 3.0})
+    for obey, stance in ((True, SUPPORTS), (False, CONTRADICTS)):
+        made = run(Rules(state=slope >= 0, obey=obey), closes)
+        files = made.files("Cash while the curve is inverted.", {"rates.csv": rates})
+        assert show(tmp_path / str(obey), files, "timing", rule="yield_curve").stance is stance

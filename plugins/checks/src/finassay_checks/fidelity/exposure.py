@@ -16,6 +16,8 @@ OUT = 0.01
 FULL = 0.95
 NEAR = 0.05
 MOST_DATES = 250
+MOSTLY = 0.8
+FEW_DATES = 5
 RUN = 10
 """Sessions in a row against a rule which show that it was not followed (spec D.0.6)."""
 _ESTIMATE = re.compile(r"vol|ex.?ante|sigma", re.IGNORECASE)
@@ -255,6 +257,7 @@ def vol_target_test(ledger: Ledger, target: float) -> Shown:
     weights, decisions = found
     exposure = weights.sum(axis=1).to_numpy()
     best: tuple[float, int, str, bool] = (0.0, 0, "", False)
+    over: list[float] = []
     for name, estimate in _estimates(ledger):
         for dates in (decisions, pd.DatetimeIndex(weights.index)):
             if name.startswith("delivered"):
@@ -264,10 +267,12 @@ def vol_target_test(ledger: Ledger, target: float) -> Shown:
                 value = estimate[~estimate.index.duplicated()].reindex(dates).to_numpy()
             known = np.isfinite(value) & (value > 0) & (exposure > OUT)
             if known.any():
-                share = float((np.abs(exposure[known] - np.minimum(1.0, target / value[known])) <= NEAR).mean())
-                if share > best[0] or not best[1]:
+                wanted = np.minimum(1.0, target / value[known])
+                over += _too_much(exposure[known], wanted)
+                share = float((np.abs(exposure[known] - wanted) <= NEAR).mean())
+                if (known.sum() >= FEW_DATES, share) > (best[1] >= FEW_DATES, best[0]) or not best[1]:
                     best = (share, int(known.sum()), name, name.startswith("delivered"))
-        if best[0] >= 0.999:
+        if best[0] >= 0.999 and best[1] >= FEW_DATES:
             break
     share, count, name, delivered_only = best
     if count == 0:
@@ -276,8 +281,18 @@ def vol_target_test(ledger: Ledger, target: float) -> Shown:
     if share >= ENOUGH:
         return Shown(Stance.SUPPORTS, share, count, note)
     constant = float(np.median(np.abs(exposure - 1.0))) < 0.01 and float((exposure > 0.99).mean()) >= ENOUGH
-    contradicts = share < HALF and (delivered_only or constant)
+    ignored = bool(over) and min(over) >= MOSTLY
+    if ignored:
+        note = f"exposure stays above what every estimate allows on {min(over):.0%} of the dates on which it should be lower; {note}"
+    contradicts = ignored or (share < HALF and (delivered_only or constant))
     return Shown(Stance.CONTRADICTS if contradicts else Stance.CANNOT_TELL, share, count, note)
+
+
+def _too_much(exposure: np.ndarray, wanted: np.ndarray) -> list[float]:
+    """Of the dates on which a target asks for less than nine tenths the share on which exposure is more than that by a tenth; nothing for
+    few dates."""
+    asked = wanted < 0.9
+    return [float((exposure[asked] > wanted[asked] + 2 * NEAR).mean())] if asked.sum() >= FEW_DATES else []
 
 
 def vol_target_moved(ledger: Ledger) -> bool | None:

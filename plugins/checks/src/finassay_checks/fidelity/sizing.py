@@ -1,5 +1,6 @@
 """Do the weights right after rebalances derive again from the option of the belief? (spec D.2)"""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
@@ -103,9 +104,36 @@ def _measures(ledger: Ledger, chosen: Selection, option: str) -> Iterator[Callab
                 yield lambda held, m=shape: _at(m, held.decisions, held.weights)  # type: ignore[misc]
             yield lambda held, m=score: _shifted(_at(m, held.decisions, held.weights), held.weights)  # type: ignore[misc]
     elif option == "market_cap":
-        size = chosen.delivered("small_size")
-        if size is not None:
-            yield lambda held: _at(size.abs(), held.decisions, held.weights)
+        sizes = (chosen.delivered("small_size"), capitalisations(ledger))
+        for size in (size.abs() for size in sizes if size is not None):
+            yield lambda held, m=size: _at(m, held.decisions, held.weights)  # type: ignore[misc]
+            yield lambda held, m=size: _at(m, held.fills, held.weights)  # type: ignore[misc]
+
+
+_CAPS = re.compile(r"^(?:market|mkt|m)_?(?:cap|value|capitali[sz]ation)|capitali[sz]ation")
+MAX_CAP_ROWS = 3_000_000
+
+
+def capitalisations(ledger: Ledger) -> pd.DataFrame | None:
+    """Market capitalisations from any current table with a date, a ticker and a column that is called so, as date × ticker."""
+    for table in ledger.delivered.tables:
+        names = {re.sub(r"(?<=[a-z])(?=[A-Z])|[\s-]+", "_", str(column)).lower(): column for column in table.frame.columns}
+        value = next((names[n] for n in names if _CAPS.search(n)), None)
+        ticker = next((names[n] for n in names if n in ("ticker", "symbol", "asset", "security")), None)
+        day = next((names[n] for n in names if n in ("date", "day", "decision_date", "signal_date", "as_of")), None)
+        if not table.current or value is None or ticker is None or day is None or len(table.frame) > MAX_CAP_ROWS:
+            continue
+        rows = pd.DataFrame(
+            {
+                "date": pd.to_datetime(table.frame[day].astype(str).str.slice(0, 10), errors="coerce"),
+                "ticker": table.frame[ticker].astype(str).str.upper().str.replace(r"[./](?=[A-Z]$)", "-", regex=True),
+                "value": pd.to_numeric(table.frame[value].astype(str).str.replace(r"[,$ ]", "", regex=True), errors="coerce"),
+            }
+        )
+        found = wide(rows[rows["value"] > 0], "value")
+        if found is not None:
+            return found
+    return None
 
 
 def _scores(chosen: Selection) -> Iterator[pd.DataFrame]:
