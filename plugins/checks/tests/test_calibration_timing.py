@@ -14,7 +14,7 @@ from finassay_checks.recompute.audit_statements import by_rule
 from finassay_checks.recompute.costs import costs
 from finassay_checks.recompute.information import information_of
 from finassay_checks.recompute.panel import Panel
-from finassay_checks.recompute.reaching import _of_state, _shifted
+from finassay_checks.recompute.reaching import _is_daily, _of_state, _shifted
 from finassay_checks.roles.context import Context
 from finassay_checks.roles.shape import shape_of
 from finassay_checks.roles.wide import role_tables
@@ -38,6 +38,16 @@ def test_a_timing_series_of_later_sessions_is_found_whatever_its_unit(reach: int
     for honest in (momentum, volatility, INDEX.rolling(200).mean(), momentum.round(4)):
         assert shifted(honest) == []
         assert f"{reach} sessions later" in shifted(honest.shift(-reach))[0]
+
+
+def test_only_a_series_on_the_sessions_themselves_is_compared_with_later_ones() -> None:
+    def series(dates: pd.DatetimeIndex) -> bool:
+        rows = pd.DataFrame({"date": dates, "value": 1.0, "row": 1})
+        return _is_daily(_of_state("x", rows, DAYS), DAYS)
+
+    assert series(DAYS[100:])
+    assert not series(DAYS[100:] - pd.Timedelta(days=1))
+    assert not series(DAYS[::21])
 
 
 @pytest.mark.parametrize("window", [45, 110, 180, 195, 205, 250])

@@ -154,7 +154,7 @@ def _of_states(package: Package, panel: Panel | None) -> list[Ahead]:
         usable = [one for one in series if len(one.at) >= MIN_VALUES and one.name != label]
         for ahead in _judged(usable, closes, days, pd.Index([label])):
             found.setdefault(ahead.name, ahead)
-        daily = [one for one in usable if one.name not in found and not _FORWARD.search(one.name) and _is_daily(one)]
+        daily = [one for one in usable if one.name not in found and not _FORWARD.search(one.name) and _is_daily(one, days)]
         for ahead in _shifted(daily if label not in own else [], closes[0], days, pd.Index([label])):
             found.setdefault(ahead.name, ahead)
     # What one curve makes look ahead, another may make honest: an average beside the close of the day before.
@@ -165,10 +165,12 @@ def _of_states(package: Package, panel: Panel | None) -> list[Ahead]:
     return [ahead for name, ahead in found.items() if name not in honest]
 
 
-def _is_daily(one: _Series) -> bool:
-    """A row on nearly every session: a date that names a week or a month is a label, and no moment."""
-    steps = np.diff(one.all_dates.to_numpy().astype("datetime64[D]").astype(np.int64))
-    return len(steps) > 0 and float((steps <= 5).mean()) >= 0.95
+def _is_daily(one: _Series, days: pd.DatetimeIndex) -> bool:
+    """A row on nearly every session, and on days of the curve only: a date that names a week or a month is a label, and dates beside the
+    sessions are those of another clock."""
+    own = one.all_dates[(one.all_dates >= days[0]) & (one.all_dates <= days[-1])]
+    steps = np.diff(own.to_numpy().astype("datetime64[D]").astype(np.int64))
+    return len(steps) > 0 and float((steps <= 5).mean()) >= 0.95 and float(own.isin(days).mean()) >= 0.95
 
 
 def _shifted(series: list[_Series], closes: Floats, dates: pd.DatetimeIndex, label: pd.Index) -> list[Ahead]:
