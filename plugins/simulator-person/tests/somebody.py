@@ -8,6 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from finassay.api.conversation import Conversation, Message
+from finassay.api.simulator import Scene
+from finassay.testing.samples import sample_persona, sample_task
+
+OPENING = "I like last year's winners, skipping the latest month, and a monthly refresh."
 GO_ON = ("Please go on.", "Carry on with it.", "I am waiting to see it.", "Keep going.", "Go ahead.", "Still here, still waiting.")
 
 
@@ -65,3 +70,12 @@ class Somebody:
             except Exception as error:
                 self.problems.append(error)
                 return
+
+
+def scene(*texts: str, **more: Any) -> Scene:
+    """A conversation in which the assistant said these texts; without any the opening."""
+    said = Conversation((Message("u0", 0, "user", OPENING),)) if texts else Conversation()
+    for turn, text in enumerate(texts, start=1):
+        said = said.with_message(Message(f"a{turn}", turn, "agent", text))
+    task = sample_task()
+    return Scene(task, sample_persona(), said, stated=frozenset(task.belief.opening) if texts else frozenset(), turns_left=6, **more)

@@ -121,15 +121,17 @@ class SceneFolder:
 def _settled(path: Path) -> str | None:
     """The text of a file that nobody is writing just now, else None. Raises `FormError` for what is no readable text file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as stream:
-        status = os.fstat(stream.fileno())
+    try:
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise FormError("it is no regular file")
         if status.st_size > MAX_ANSWER:
             raise FormError(f"it is larger than {MAX_ANSWER:,} bytes")
         if 0 <= time.time() - status.st_mtime < SETTLED:
             return None
-        data = stream.read(MAX_ANSWER + 1)
+        data = os.read(descriptor, MAX_ANSWER + 1)
+    finally:
+        os.close(descriptor)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
