@@ -76,7 +76,8 @@ class Simulator(Protocol):
     """Plays the user. What it returns is validated before anything is sent; at most six regenerations, then the session is void.
 
     A simulator may also carry `identity`, a mapping that JSON can hold, of all that decides what it says (model, options, digest of the
-    prompt): it stands on the session. It may be a `DisclosureChecker` as well. `SimulatorError` is a try without a decision, and is
+    prompt): it stands on the session. One that asks at the terminal says so with `uses_terminal = True`, and progress is shown in plain
+    lines beside it. It may be a `DisclosureChecker` as well. `SimulatorError` is a try without a decision, and is
     regenerated like an invalid one; `ProviderError` leaves the session waiting.
     """
 

@@ -23,7 +23,8 @@ SELDOM = 10.0
 class RunProgress:
     """Shows how a run goes on. Safe to call from several threads."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, *, live: bool = True) -> None:
+        """`live` is False where somebody is asked at the same terminal: then there are only lines."""
         self.console = Terminal(stderr=True)
         self._lock = threading.Lock()
         self._bar = Progress(
@@ -34,7 +35,7 @@ class RunProgress:
             TimeElapsedColumn(),
             console=self.console,
             transient=True,
-            disable=not self.console.is_terminal,
+            disable=not (live and self.console.is_terminal),
         )
         self._held = self._bar.add_task("sessions", total=total)
         self._graded = self._bar.add_task("graded", total=total)

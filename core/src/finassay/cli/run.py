@@ -140,7 +140,8 @@ def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], ob
     stop = threading.Event()
     waiting: dict[Any, Any] = {}
     ungraded: dict[Any, Exception] = {}
-    with RunProgress(len(plan)) as progress, _pool_or_none(folder, settings, grading_pool) as submit:
+    live = not getattr(runner.built.simulator, "uses_terminal", False)
+    with RunProgress(len(plan), live=live) as progress, _pool_or_none(folder, settings, grading_pool) as submit:
         runner.built.models.waits = progress.waits
 
         def after(key: Any) -> None:
