@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 
+from finassay.api.conversation import Conversation, Message
 from finassay.api.errors import ProviderError, SimulatorError
 from finassay.api.simulator import Decision, DisclosureVerdict, Observation, Rejection, Scene
 from finassay.api.strategy import Item
 from finassay.api.task import Brief
+from finassay.grading.elicitation import elicitation
 from finassay.records.blobs import BlobStore
 from finassay.records.events import EventLog, restore
 from finassay.session.disclosure import Disclosure
@@ -83,6 +85,7 @@ def test_what_was_told_in_other_words_is_stated_if_it_was_raised(tmp_path):
     hold(tmp_path, player, "How should I size the positions?")
     assert player.asked[0][0] == {EQUAL}
     assert EQUAL in state(tmp_path).stated
+    assert state(tmp_path).confirmed == {EQUAL}
     (line,) = sealed(tmp_path, "disclosure")
     assert line["checked"] == {"items": [EQUAL], "told": {EQUAL: SIZE}, "raised": {}}
     assert line["undecided"] == []
@@ -193,3 +196,13 @@ def test_tries_without_a_decision_are_made_again_and_then_void(tmp_path):
     ending = hold(tmp_path / "other", Player([SimulatorError("the model refused")]))
     assert ending.reason == "simulator_void"
     assert len(sealed(tmp_path / "other", "refused")) == 7
+
+
+def test_what_only_the_check_found_counts_for_coverage():
+    said = Conversation(
+        (Message("u0", 0, "user", OPENING), Message("a1", 1, "agent", "How should I size?"), Message("u1", 1, "user", SIZE))
+    )
+    without, with_it = elicitation(sample_belief(), said, {}), elicitation(sample_belief(), said, {}, frozenset({EQUAL}))
+    assert EQUAL not in without.stated
+    assert EQUAL in with_it.stated
+    assert (without.coverage, with_it.coverage) == (0.0, 0.5)

@@ -108,6 +108,8 @@ class Package:
     runner: "CodeRunner | None" = None
     """Runs delivered code; None where the evaluator may not run any."""
     channel_readable: tuple[Path, ...] = ()
+    confirmed: frozenset[str] = frozenset()
+    """Items that the user told in words which the phrase matcher does not know, by the second check that was made in the session."""
     _facts: dict[Any, Any] = field(factory=dict, eq=False, repr=False)
 
     @property

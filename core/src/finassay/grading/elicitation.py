@@ -24,11 +24,16 @@ def stated_items(items: Iterable[Item], conversation: Conversation) -> frozenset
     return frozenset(found)
 
 
-def elicitation(belief: Belief, conversation: Conversation, verdicts: Mapping[str, Verdict]) -> Elicitation:
-    """The sets and rates of one session. O is what the opening really said, not what it was meant to say."""
+def elicitation(
+    belief: Belief, conversation: Conversation, verdicts: Mapping[str, Verdict], confirmed: frozenset[str] = frozenset()
+) -> Elicitation:
+    """The sets and rates of one session. O is what the opening really said, not what it was meant to say.
+
+    `confirmed` names items that the second check of the session found told where the phrase matcher was undecided (paper, section 3.3).
+    """
     opening_text = next((m.text for m in conversation.of("user")), "")
     opening = stated(belief.items, opening_text)
-    said = stated_items(belief.items, conversation) | opening
+    said = stated_items(belief.items, conversation) | opening | confirmed
     voiced = tuple(item.id for item in belief.items)
     untold = [item for item in voiced if item not in opening]
     return Elicitation(

@@ -77,7 +77,7 @@ def grade(
         complete=not result.incomplete,
         incomplete=result.incomplete,
         by_turn=_trajectory(package, by_dimension.values(), verdicts, clock) if by_turn and graded != "none" else (),
-        elicitation=elicitation(package.task.belief, package.conversation, verdicts),
+        elicitation=elicitation(package.task.belief, package.conversation, verdicts, package.confirmed),
         unread=_unread(package, verdicts),
         tables=tuple(_tables(verdicts))[:MAX_TABLES],
         steering=tuple(Steering(clean(one.quote, 500), clean(one.where, 300), one.by) for one in steering),

@@ -116,6 +116,8 @@ class SessionState:
     log: tuple[LogEvent, ...] = ()
     user_turns: tuple[UserTurn, ...] = ()
     stated: frozenset[str] = frozenset()
+    confirmed: frozenset[str] = frozenset()
+    """Those of `stated` that only the second check found."""
     ended: str | None = None
     end_detail: str = ""
     seconds: float = 0.0
@@ -169,6 +171,8 @@ def restore(events: EventLog, sealed: EventLog) -> SessionState:
             continue
         if event["type"] == "disclosure":
             state.stated |= frozenset(event.get("stated", ()))
+            by_check = frozenset(event.get("checked", {}).get("told", ()))
+            state.confirmed |= by_check & frozenset(event.get("told", ()))
         elif event["type"] == "label":
             label = from_json(UserLabel, {k: v for k, v in event.items() if k != "type"}, str(sealed.path))
             labels[label.turn] = label  # of a message that was written twice because of a crash the last counts

@@ -141,6 +141,7 @@ def make_package(folder: RunFolder, task: Task, state: SessionState, runner: Any
         turns=state.turns,
         end_reason=state.ended,  # type: ignore[arg-type]
         runner=runner,
+        confirmed=state.confirmed,
     )
 
 

@@ -153,6 +153,9 @@ def _how(asked: Sheet) -> str:
     return HOW_TO_DECIDE.format(example="\n".join(example))
 
 
-def reasons_of(rejections: Sequence[Rejection]) -> list[str]:
-    """Reasons of refusals, each once."""
-    return list(dict.fromkeys(rejection.reason for rejection in rejections))
+def reasons_of(rejections: Sequence[Rejection], scene: Scene) -> list[str]:
+    """Reasons of refusals, each once, with the ids of items put into words."""
+    belief = scene.task.belief
+    names = {item.id: f"'{item.sentence}' ({item.piece})" for item in (*belief.items, *belief.absent)}
+    known = re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?![\w:])" for name in sorted(names, key=len, reverse=True)) or r"(?!)")
+    return list(dict.fromkeys(known.sub(lambda hit: names[hit[0]], rejection.reason) for rejection in rejections))

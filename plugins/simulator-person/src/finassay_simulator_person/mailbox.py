@@ -65,5 +65,5 @@ class MailboxSimulator:
 
         folder = SceneFolder.of(self.root, scene)
         if rejections:
-            folder.refuse(reasons_of(rejections))
+            folder.refuse(reasons_of(rejections, scene))
         return folder.wait(read, 60 * self.options.timeout_minutes, self.options.poll_seconds)

@@ -87,7 +87,7 @@ class TerminalSimulator:
 
         if not rejections:
             talk.page(as_page(sheet(scene), "Answer at the prompt below."))
-        for reason in reasons_of(rejections):
+        for reason in reasons_of(rejections, scene):
             talk.tell(f"Not sent: {reason}", "red")
 
     def _choose(self, talk: "Dialogue", prompt: str, known: Sequence[str], default: str) -> str:
