@@ -9,7 +9,7 @@ from finassay.api.errors import ProviderError, ProviderRefusedError
 from finassay.api.model import ChatMessage, ChatModel, ChatRequest, Citation, Tool, ToolCall, WebSearch
 from finassay_models_anthropic import testing as wire
 from finassay_models_anthropic.model import AnthropicModel, AnthropicOptions
-from finassay_models_kit.suite import ProviderSuite, request
+from finassay_models_kit.suite import KeyedSuite, OptionsSuite, StreamedSuite, request
 from finassay_models_kit.testing import Served, event
 
 KINDS = {
@@ -26,7 +26,7 @@ SCHEMA = {
 }
 
 
-class TestAnthropic(ProviderSuite):
+class TestAnthropic(KeyedSuite, StreamedSuite, OptionsSuite):
     variables = ("ANTHROPIC_API_KEY",)
 
     def make(self, url: str, **options: Any) -> ChatModel:

@@ -10,7 +10,7 @@ from finassay.api.errors import ProviderRefusedError
 from finassay.api.model import ChatMessage, ChatModel, ChatRequest, Citation, Tool, ToolCall, WebSearch
 from finassay_models_google import testing as wire
 from finassay_models_google.model import GoogleModel, GoogleOptions
-from finassay_models_kit.suite import KEY, ProviderSuite, request
+from finassay_models_kit.suite import KEY, KeyedSuite, OptionsSuite, StreamedSuite, request
 from finassay_models_kit.testing import Served, event
 
 NAMES = {
@@ -29,7 +29,7 @@ SCHEMA = {
 TOOL = Tool("look_up", "Looks up a price.", {"type": "object", "properties": {"ticker": {"type": "string"}}})
 
 
-class TestGoogle(ProviderSuite):
+class TestGoogle(KeyedSuite, StreamedSuite, OptionsSuite):
     variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     drip = event({"modelVersion": "gemini-test-1"})
 

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from finassay.api.errors import ProviderRefusedError
 from finassay.api.model import ChatMessage, ChatModel, ChatRequest, Citation, Tool, WebSearch
-from finassay_models_kit.suite import ProviderCase, ProviderSuite, request
+from finassay_models_kit.suite import OptionsSuite, ProviderCase, StreamedSuite, request
 from finassay_models_kit.testing import Served, event
 from finassay_models_openai import testing as wire
 from finassay_models_openai.model import OpenAIModel, OpenAIOptions
@@ -34,7 +34,7 @@ class ChatCase(ProviderCase):
         return OpenAIModel(OpenAIOptions(**{"name": "kimi-k2.5", "base_url": f"{url}/v1", "stream": self.stream, **options}))
 
 
-class TestPlain(ChatCase, ProviderSuite):
+class TestPlain(ChatCase, OptionsSuite):
     def error(self, status: int, message: str, headers: Mapping[str, str]) -> Served:
         return wire.error(status, None, message, headers)
 
@@ -101,7 +101,7 @@ class TestPlain(ChatCase, ProviderSuite):
         assert self.make("http://127.0.0.1:9", name="house-model", family="qwen").family == "qwen"
 
 
-class TestStreamed(ChatCase, ProviderSuite):
+class TestStreamed(ChatCase, StreamedSuite, OptionsSuite):
     stream = True
 
     def error(self, status: int, message: str, headers: Mapping[str, str]) -> Served:

@@ -7,7 +7,7 @@ import pytest
 
 from finassay.api.errors import ProviderRefusedError
 from finassay.api.model import ChatMessage, ChatModel, ChatRequest, Citation, Tool, WebSearch
-from finassay_models_kit.suite import KEY, ProviderSuite, request
+from finassay_models_kit.suite import KEY, KeyedSuite, OptionsSuite, StreamedSuite, request
 from finassay_models_kit.testing import Served, event
 from finassay_models_openai import testing as wire
 from finassay_models_openai.model import OpenAIModel, OpenAIOptions
@@ -19,7 +19,7 @@ SCHEMA = {
 }
 
 
-class TestResponses(ProviderSuite):
+class TestResponses(KeyedSuite, StreamedSuite, OptionsSuite):
     variables = ("OPENAI_API_KEY",)
 
     def make(self, url: str, **options: Any) -> ChatModel:

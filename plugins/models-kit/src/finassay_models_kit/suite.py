@@ -5,10 +5,12 @@ Everything goes through the vendor's real SDK to a server on this machine.
 
 import logging
 import socket
+import sys
 import threading
 import time
 import traceback
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,10 +65,7 @@ class ProviderCase:
 
 
 class ProviderSuite(ProviderCase):
-    """Required: `make`, `plain`, `error`. `plain` streams where the provider streams by default."""
-
-    drip: bytes = b": still here\n\n"
-    """What a stream may say to show that it is alive."""
+    """What holds for every provider. Required: `make`, `plain`, `error`."""
 
     def plain(self, text: str) -> Served:
         """An ordinary answer in the vendor's wire format."""
@@ -133,12 +132,6 @@ class ProviderSuite(ProviderCase):
             served = evolve(served, events=served.events[: len(served.events) // 2])
         assert not isinstance(self.failing(evolve(served, cut=True)), ProviderRefusedError)
 
-    def test_a_stream_that_ends_before_its_end(self) -> None:
-        served = self.plain("Good morning to you all.")
-        if served.events is None:
-            pytest.skip("this endpoint does not stream by default; see the tests of its streams")
-        assert not isinstance(self.failing(evolve(served, events=served.events[:-3])), ProviderRefusedError)
-
     def test_no_answer_in_time(self) -> None:
         served = self.plain("Good morning.")
         began = time.monotonic()
@@ -146,16 +139,6 @@ class ProviderSuite(ProviderCase):
         assert time.monotonic() - began < 5
         assert "time" in str(error)
         assert not isinstance(error, ProviderRefusedError)
-
-    def test_a_drip_is_cut_when_the_time_is_up(self) -> None:
-        served = self.plain("Good morning.")
-        if served.events is None:
-            pytest.skip("this endpoint does not stream by default; see the tests of its streams")
-        dripping = [*served.events[:2], *([self.drip] * 200)]
-        began = time.monotonic()
-        error = self.failing(evolve(served, events=dripping, pause=0.1), request(seconds=0.6))
-        assert time.monotonic() - began < 5
-        assert "time" in str(error)
 
     def test_an_answer_without_end_is_cut(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from finassay_models_kit import http
@@ -204,29 +187,9 @@ class ProviderSuite(ProviderCase):
             monkeypatch.setenv(name.lower(), "http://127.0.0.1:9")
         assert self.ask([self.plain("Good morning.")]).finish == "stop"
 
-    def test_without_a_key_it_cannot_be_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        if not self.variables:
-            pytest.skip("this endpoint needs no key")
-        monkeypatch.delenv(self.variables[0])
-        with pytest.raises(ProviderRefusedError) as caught:
-            self.make("http://127.0.0.1:9")
-        assert self.variables[0] in caught.value.hint
-
-    def test_a_key_under_another_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("KEY_OF_SOMEBODY_ELSE", "sk-another-0a1b2c3d4e5f")
-        self.ask([self.plain("Good morning.")], key_variable="KEY_OF_SOMEBODY_ELSE")
-        sent = repr(sorted(self.asked[0].headers.items()))
-        assert "sk-another-0a1b2c3d4e5f" in sent
-        assert KEY not in sent
-
     def test_an_address_that_is_none(self) -> None:
         with pytest.raises(UsageError, match="base_url"):
             self.make("ollama:11434")
-
-    def test_a_schema_that_the_provider_does_not_take(self) -> None:
-        asked = request(schema={"type": "object", "properties": {"a": {"type": "string"}}})
-        error = self.failing(self.error(400, "Invalid schema: too many optional parameters", {}), asked)
-        assert "structured=none" in error.hint
 
     def test_several_threads(self) -> None:
         replies: list[ChatReply] = []
@@ -238,6 +201,60 @@ class ProviderSuite(ProviderCase):
             for thread in threads:
                 thread.join(30)
         assert [reply.text for reply in replies] == ["Good morning."] * 8
+
+
+class KeyedSuite(ProviderSuite):
+    """For a provider that needs a key."""
+
+    def test_without_a_key_it_cannot_be_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv(self.variables[0])
+        with pytest.raises(ProviderRefusedError) as caught:
+            self.make("http://127.0.0.1:9")
+        assert self.variables[0] in caught.value.hint
+
+    def test_a_key_in_a_keyring(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv(self.variables[0])
+        keys = {("finassay", self.variables[0]): KEY}
+        monkeypatch.setitem(sys.modules, "keyring", SimpleNamespace(get_password=lambda service, name: keys.get((service, name))))
+        assert self.ask([self.plain("Good morning.")]).finish == "stop"
+        assert KEY in repr(sorted(self.asked[0].headers.items()))
+
+
+class StreamedSuite(ProviderSuite):
+    """For a provider whose `plain` answers are streams."""
+
+    drip: bytes = b": still here\n\n"
+    """What a stream may say to show that it is alive."""
+
+    def test_a_stream_that_ends_before_its_end(self) -> None:
+        served = self.plain("Good morning to you all.")
+        assert served.events is not None, "plain must be a stream"
+        assert not isinstance(self.failing(evolve(served, events=served.events[:-3])), ProviderRefusedError)
+
+    def test_a_drip_is_cut_when_the_time_is_up(self) -> None:
+        served = self.plain("Good morning.")
+        assert served.events is not None, "plain must be a stream"
+        dripping = [*served.events[:2], *([self.drip] * 200)]
+        began = time.monotonic()
+        error = self.failing(evolve(served, events=dripping, pause=0.1), request(seconds=0.6))
+        assert time.monotonic() - began < 5
+        assert "time" in str(error)
+
+
+class OptionsSuite(ProviderSuite):
+    """For a provider with the usual options `key_variable` and `structured`."""
+
+    def test_a_key_under_another_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KEY_OF_SOMEBODY_ELSE", "sk-another-0a1b2c3d4e5f")
+        self.ask([self.plain("Good morning.")], key_variable="KEY_OF_SOMEBODY_ELSE")
+        sent = repr(sorted(self.asked[0].headers.items()))
+        assert "sk-another-0a1b2c3d4e5f" in sent
+        assert KEY not in sent
+
+    def test_a_schema_that_the_provider_does_not_take(self) -> None:
+        asked = request(schema={"type": "object", "properties": {"a": {"type": "string"}}})
+        error = self.failing(self.error(400, "Invalid schema: too many optional parameters", {}), asked)
+        assert "structured=none" in error.hint
 
 
 def assert_clean(error: ProviderError) -> None:
