@@ -11,7 +11,10 @@ from finassay.cli.main import BUILTIN, cli
 from finassay.grading.dimensions import DIMENSIONS
 from finassay.grading.outcomes import OUTCOMES
 from finassay.hooks import specs
-from finassay.session.validation import RULES
+from finassay.session.disclosure import RULES as GATE
+from finassay.session.labels import KINDS as SLIPS
+from finassay.session.speech import SOFT_TRIES
+from finassay.session.validation import MAX_REGENERATIONS, RULES
 
 HERE = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by docs/generate.py; change the code instead. -->\n\n"
@@ -90,7 +93,23 @@ def decisions() -> str:
         "| rule | the decision … |",
         "|---|---|",
     ]
-    return "\n".join([*lines, *(f"| `{rule}` | {text} |" for rule, text in RULES.items())])
+    lines += [*(f"| `{rule}` | {text} |" for rule, text in RULES.items()), *(f"| `{rule}` | {text} |" for rule, text in GATE.items())]
+    lines += [
+        "",
+        f"A try that brings no decision at all counts like a refused one. All reasons so far are told with the next try; after {MAX_REGENERATIONS} more tries the",
+        "session is void.",
+        "",
+        "## Labels",
+        "",
+        "Every message that is sent gets a label by its worst slip: `error-free`, `benign`, `critical-helped` (it gave away what the agent had not asked for) or",
+        "`critical-hindered` (it misled the agent, or kept back what it was asked for). Stated rules on words decide; the labels are first labels, for people to confirm.",
+        f"A message with a critical label is refused for the first {SOFT_TRIES} tries if its simulator can say something else. The label and the kinds stand beside the",
+        "message; what they were about is sealed. `finassay show` and the pages tell the rates.",
+        "",
+        "| kind | the message … |",
+        "|---|---|",
+    ]
+    return "\n".join([*lines, *(f"| `{kind}` | {text} |" for kind, text in SLIPS.items())])
 
 
 def commands() -> str:
