@@ -75,7 +75,14 @@ EXTENDS = {
     "models-replay": ("finassay.models.", "finassay.catalog."),
     "simulator-policy": ("finassay.session.",),
     "agree": ("finassay.grading.", "finassay.catalog.", "finassay.config.", "finassay.models.", "finassay.records.", "finassay.runs."),
-    "calibrate": ("finassay.grading.", "finassay.session.", "finassay.catalog.", "finassay.config.", "finassay.runs.build"),
+    "calibrate": (
+        "finassay.grading.",
+        "finassay.session.",
+        "finassay.catalog.",
+        "finassay.config.",
+        "finassay.models.",
+        "finassay.runs.build",
+    ),
 }
 """Parts of the core that a distribution openly builds on, besides the contract."""
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from finassay.api.errors import UsageError
-from finassay.config.settings import recorded_settings
+from finassay.config.settings import provider_settings, recorded_settings
 from finassay.grading.dimensions import DIMENSIONS
 from finassay.records.files import write_atomically
 from finassay.runs.folder import RunFolder, SessionKey
@@ -51,6 +51,7 @@ def agreeing(request: Request) -> list[Comparison]:
     dimensions = _dimensions(request.dimensions)
     folder = RunFolder(request.run)
     settings = recorded_settings(folder.manifest(), folder.manifest_path)
+    settings = settings.model_copy(update={"models": provider_settings(settings, Path.cwd())})
     keys = [folder.find(name) for name in request.sessions] or folder.sessions()
     keys = [key for key in keys if folder.state(key).ended is not None]
     console = Console()

@@ -58,6 +58,11 @@ class Comparison:
     uncommon: int
     """Cells that only one of them knows: not applicable to the other, or never asked."""
 
+    @property
+    def rows(self) -> tuple[Agreement, ...]:
+        """Each dimension, then all together."""
+        return (*self.by_dimension, self.overall)
+
     def json(self) -> dict[str, Any]:
         return {
             "first": self.first,

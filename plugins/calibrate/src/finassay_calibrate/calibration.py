@@ -1,9 +1,11 @@
 """What the command does: the three parts, progress, tables, files."""
 
 import os
+import shlex
 import time
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 from attrs import frozen
@@ -11,11 +13,46 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from finassay.catalog.catalog import Catalog
+from finassay.config.settings import RunSettings, parse_value, provider_settings
+from finassay.models.service import ModelService
+from finassay.runs.build import model_service
+from finassay_agree.agreeing import Request as Labelled
+from finassay_agree.agreeing import agreeing
+from finassay_agree.agreeing import show as show_agreement
+from finassay_agree.measure import Comparison
 from finassay_calibrate.faults import FAULTS
 from finassay_calibrate.measure.checks import ChecksResult, measure
 from finassay_calibrate.measure.grading import BY_ID
 from finassay_calibrate.measure.job import JobResult
 from finassay_calibrate.measure.result import Attack, Calibration, shortfalls, write
+
+
+@frozen
+class Party:
+    """A judge or simulator to be attacked, with its options as they were typed; the rest is about judges."""
+
+    id: str
+    typed: tuple[str, ...] = ()
+    deliveries: int = 4
+    repeats: int = 3
+    labels: str | None = None
+    labelled_run: str | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Raises `click.BadParameter` for what is no KEY=VALUE."""
+        found = {}
+        for pair in self.typed:
+            key, separator, value = pair.partition("=")
+            if not separator or not key:
+                raise click.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint="--judge-option or --simulator-option")
+            found[key] = parse_value(value)
+        return found
+
+    def typed_again(self, kind: str, default: str) -> list[str]:
+        named = [f"--{kind} {self.id}"] if self.id != default else []
+        return named + [f"--{kind}-option {shlex.quote(pair)}" for pair in self.typed]
 
 
 @frozen
@@ -29,9 +66,10 @@ class Request:
     jobs: int
     only: str | None
     minutes: float
-    judge: str
-    simulator: str
+    judge: Party
+    simulator: Party
     out: str
+    budget: float | None = None
 
     @property
     def line(self) -> str:
@@ -40,6 +78,7 @@ class Request:
         parts += [f"--fault {name}" for name in self.faults]
         parts += [f"--only {self.only}"] if self.only else []
         parts += [f"--minutes {self.minutes:g}"] if self.minutes else []
+        parts += self.judge.typed_again("judge", "lexical") + self.simulator.typed_again("simulator", "policy")
         return " ".join([*parts, "--out DIR"])
 
 
@@ -51,21 +90,40 @@ def calibration(request: Request) -> Calibration:
     begun = time.monotonic()
     console = Console()
     checks = _checks(request, console) if request.only in (None, "checks") else None
-    judges: tuple[Attack, ...] = ()
-    simulators: tuple[Attack, ...] = ()
-    if request.only in (None, "judges"):
-        from finassay_calibrate.parties.judges import attack_judge
-
-        judges = attack_judge(request.judge, request.seed)
-    if request.only in (None, "simulators"):
-        from finassay_calibrate.parties.simulators import attack_simulator
-
-        simulators = attack_simulator(request.simulator, request.seed)
-    found = Calibration(datetime.now(), request.line, time.monotonic() - begun, checks, judges, simulators)
+    judges, agreement = _judges(request) if request.only in (None, "judges") else ((), ())
+    simulators = _simulators(request) if request.only in (None, "simulators") else ()
+    found = Calibration(datetime.now(), request.line, time.monotonic() - begun, checks, judges, simulators, agreement)
     show(found, console)
     data, page = write(found, Path(request.out))
     console.print(f"\nPage: {page}\nData: {data}")
     return found
+
+
+def _models(request: Request) -> ModelService:
+    """Models for judge and simulator; what they answer is kept under the folder of the calibration."""
+    settings = RunSettings(agents={}, budget_usd=request.budget)
+    settings = settings.model_copy(update={"models": provider_settings(settings, Path.cwd())})
+    return model_service(Catalog.installed(), settings, Path(request.out))
+
+
+def _judges(request: Request) -> tuple[tuple[Attack, ...], tuple[Comparison, ...]]:
+    """Attacks on the judge, and how far it agrees with itself and with labels."""
+    from finassay_calibrate.parties.judges import attack_judge
+
+    party = request.judge
+    found = attack_judge(party.id, request.seed, party.options, _models(request).to("judge"), party.deliveries, party.repeats)
+    if party.labels is None or party.labelled_run is None:
+        return found.attacks, found.agreement
+    spec = " ".join([party.id, *map(shlex.quote, party.typed)])
+    labels = agreeing(Labelled(Path(party.labelled_run), (spec,), 1, Path(party.labels), (), (), 2_000, request.seed, None))
+    return found.attacks, (*found.agreement, *labels)
+
+
+def _simulators(request: Request) -> tuple[Attack, ...]:
+    from finassay_calibrate.parties.simulators import attack_simulator
+
+    party = request.simulator
+    return attack_simulator(party.id, request.seed, party.options, _models(request).to("simulator"))
 
 
 def _checks(request: Request, console: Console) -> ChecksResult:
@@ -109,6 +167,8 @@ def show(found: Calibration, console: Console) -> None:
             for a in attacks:
                 table.add_row(a.party, a.kind, str(a.tried), str(a.failed), style="red" if a.failed else None)
             console.print(table)
+    for comparison in found.agreement:
+        show_agreement(comparison, console)
     short = shortfalls(found)
     console.print("[green]Every goal holds.[/]" if not short else f"[yellow]{len(short)} goals are missed:[/]")
     for line in short:

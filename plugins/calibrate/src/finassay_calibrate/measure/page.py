@@ -43,6 +43,15 @@ lower than that of the clean delivery; for a figure that may lie inside its tole
 {% for a in attacks %}<tr{% if a.failed or not a.tried %} class="bad"{% endif %}><td>{{ a.party }}</td><td><b>{{ a.kind }}</b><br><span class="note">{{ a.text }}</span></td>
 <td class="n">{{ a.tried }}</td><td class="n">{{ a.failed }}</td><td>{% for e in a.examples[:4] %}<div class="note">{{ e[:300] }}</div>{% endfor %}</td></tr>{% endfor %}
 </tbody></table>{% endif %}{% endfor %}
+{% if found.agreement %}<h2>Agreement of the judge</h2>
+<p class="note">kappa with quadratic weights, in brackets the 95 % interval over deliveries or sessions; bias: the second's level minus the first's.</p>
+{% for c in found.agreement %}<h3>{{ c.first }} and {{ c.second }}</h3>
+<table><thead><tr><th>Dimension</th><th class="n">Pairs</th><th class="n">Exact</th><th class="n">Within one</th><th class="n">Kappa</th><th class="n">Bias</th><th class="n">No verdict</th></tr></thead><tbody>
+{% for a in c.rows %}<tr><td>{{ a.dimension }} {{ titles.get(a.dimension, "") }}</td><td class="n">{{ a.pairs }}</td>
+<td class="n">{% if a.exact is none %}-{% else %}{{ "%.0f"|format(100 * a.exact) }} %{% endif %}</td><td class="n">{% if a.adjacent is none %}-{% else %}{{ "%.0f"|format(100 * a.adjacent) }} %{% endif %}</td>
+<td class="n">{% if a.kappa is none %}-{% else %}{{ "%.2f"|format(a.kappa) }}{% if a.kappa_interval %} ({{ "%.2f"|format(a.kappa_interval[0]) }}, {{ "%.2f"|format(a.kappa_interval[1]) }}){% endif %}{% endif %}</td>
+<td class="n">{% if a.bias is none %}-{% else %}{{ "%+.2f"|format(a.bias) }}{% endif %}</td><td class="n">{{ a.first_abstained + a.second_abstained + a.both_abstained }}</td></tr>{% endfor %}
+</tbody></table>{% endfor %}{% endif %}
 </body></html>
 """
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import asdict, frozen
 
+from finassay_agree.measure import Comparison
 from finassay_calibrate.measure.checks import GOAL, ChecksResult, Tally
 from finassay_calibrate.measure.grading import BY_ID
 
@@ -35,6 +36,8 @@ class Calibration:
     checks: ChecksResult | None
     judges: tuple[Attack, ...]
     simulators: tuple[Attack, ...]
+    agreement: tuple[Comparison, ...] = ()
+    """Of the judge with itself, and with people's labels."""
 
 
 def shortfalls(found: Calibration) -> list[str]:
@@ -69,6 +72,7 @@ def to_json(found: Calibration) -> dict[str, Any]:
         "shortfalls": shortfalls(found),
         "judges": [asdict(a) for a in found.judges],
         "simulators": [asdict(a) for a in found.simulators],
+        "agreement": [comparison.json() for comparison in found.agreement],
     }
     if found.checks is not None:
         data["clean"] = {

@@ -1,12 +1,13 @@
 """A simulated user against scripted agents. Disclosure errors are counted in both directions: told too much, withheld what was asked."""
 
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from attrs import define, evolve, field, frozen
 
 from finassay.api.conversation import Conversation, Message
 from finassay.api.matching import raised, stated
+from finassay.api.model import Models
 from finassay.api.persona import Persona
 from finassay.api.simulator import Decision, Excerpt, Rejection, Scene, Simulator
 from finassay.api.strategy import Item
@@ -124,10 +125,10 @@ class Seen:
     errors: tuple[str, ...]
 
 
-def attack_simulator(name: str, seed: int) -> tuple[Attack, ...]:
+def attack_simulator(name: str, seed: int, options: Mapping[str, Any] | None = None, models: Models | None = None) -> tuple[Attack, ...]:
     """Every script over a dozen tasks of the whole grammar. Raises `CatalogError` if the simulator or a persona cannot be made."""
     catalog = Catalog.installed()
-    simulator: Simulator = catalog.create("simulator", name)[0]
+    simulator: Simulator = catalog.create("simulator", name, options or {}, models)[0]
     scripts: dict[str, tuple[str, Callable[[Talk, Draft], Seen]]] = {
         "asks-told-too-much": ("An agent that asks for one choice a turn: told without being asked.", _too_much),
         "asks-withheld": ("The same: asked, and not told.", _withheld),
