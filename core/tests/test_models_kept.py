@@ -204,12 +204,18 @@ def test_every_call_has_a_line(tmp_path):
     model = service.to("simulator").get("scripted/m")
     with serving("x.one.1") as here:
         here.turn = 3
-        model.complete(request(about="2.1"))
+        model.complete(request(about="2.1, and what you want: momentum"))
         model.complete(request(role="checker"))
     with pytest.raises(ProviderRefusedError):
         model.complete(request("other"))
     one, kept, failed = read_ledger(tmp_path / "ledger.jsonl")
-    assert (one.role, one.model, one.session, one.turn, one.about) == ("simulator", "scripted/m", "x.one.1", 3, "2.1")
+    assert (one.role, one.model, one.session, one.turn, one.about) == (
+        "simulator",
+        "scripted/m",
+        "x.one.1",
+        3,
+        "2.1,_and_what_you_want:_momentum",
+    )
     assert (one.input_tokens, one.cached_tokens, one.output_tokens, one.reasoning_tokens) == (1000, 400, 100, 20)
     assert (one.cost_usd, one.prices, one.finish, one.stored) == (pytest.approx(1.1), "settings", "stop", False)
     assert (kept.role, kept.stored, kept.cost_usd) == ("checker", True, 0.0)

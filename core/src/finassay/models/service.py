@@ -37,6 +37,8 @@ BRIEF_SECONDS: Final = 15.0
 """How long a failure is waited out that another call has waited out in vain."""
 LOCKS: Final = "sealed/limits"
 """Where the processes of a run agree on limits."""
+MAX_ABOUT: Final = 300
+_UNPLAIN: Final = re.compile(r"[^\w.,:/-]+")
 _KEYLIKE: Final = re.compile(r"(^|[_-])(api_?key|key|secret|password|token)$", re.IGNORECASE)
 
 
@@ -132,7 +134,7 @@ class _Metered:
                 reasoning_tokens=usage.reasoning_tokens,
                 cost_usd=cost,
                 bound_usd=self.prices.at_most(self.short, request) if cost is None else None,
-                prices="provider" if free or usage.cost_usd is not None else self.prices.source(self.short),
+                prices="" if cost is None else "provider" if free or usage.cost_usd is not None else self.prices.source(self.short),
                 finish=reply.finish,
             )
         self.service.ledger.add(entry)
@@ -306,4 +308,5 @@ def blank_entry(role: str, model: str, request: ChatRequest) -> Entry:
     """A ledger's line with who asked and whom."""
     here = served()
     who = role if role == AGENT else request.role or role
-    return Entry(who or "unnamed", model, here.session, here.turn, request.about[:60], when=now())
+    about = _UNPLAIN.sub("_", request.about[:MAX_ABOUT])  # a name, whatever a component puts there: no words of a prompt
+    return Entry(who or "unnamed", model, here.session, here.turn, about, when=now())

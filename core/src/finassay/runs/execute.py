@@ -53,7 +53,11 @@ class _SessionObserver:
         """A line in the ledger for an agent that tells what it used, unless it asks the run's own models, which are metered."""
         self.here.turn = turn
         if self.ledger is not None and any(v is not None for v in asdict(usage).values()):
-            self.ledger.add(Entry(AGENT, self.agent, self.key.id, turn, **asdict(usage), prices="agent", when=now()))
+            self.ledger.add(
+                Entry(
+                    AGENT, self.agent, self.key.id, turn, **asdict(usage), prices="agent" if usage.cost_usd is not None else "", when=now()
+                )
+            )
 
     def turn_finished(self, turn: int, cut: bool, seconds: float, files: int) -> None:
         self.observers.call("finassay_turn_finished", session=self.key.id, turn=turn, cut=cut, seconds=seconds, files=files)
