@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from attrs import frozen
+from attrs import define, frozen
 
 from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
@@ -96,7 +97,7 @@ class _Count:
             self.roles.setdefault(id(candidate.table), []).append(candidate)
 
     def all(self) -> LateRows:
-        seen: set[tuple[Any, ...]] = set()
+        seen: dict[tuple[Any, ...], list[_Sums]] = {}
         dated_rows, dated_tables = 0, 0
         found: list[LateTable] = []
         notes: list[str] = []
@@ -104,10 +105,8 @@ class _Count:
             dated = self._dates(table, notes)
             if dated is None or not dated.dates.notna().any():
                 continue
-            signature = _signature(table.frame, dated.dates)
-            if signature in seen:
+            if _is_again(table.frame, dated.dates, seen):
                 continue
-            seen.add(signature)
             dated_rows += int(dated.dates.notna().sum())
             dated_tables += 1
             late = self._late(table, dated)
@@ -257,9 +256,26 @@ def _parse_label(text: str) -> tuple[pd.Timestamp, pd.Timestamp] | None:
     return period.start_time.normalize(), period.end_time.normalize()
 
 
-def _signature(frame: pd.DataFrame, dates: "pd.Series[Any]") -> tuple[Any, ...]:
-    """Equal tables in two files or turns have one signature: size, dates, and sums of the columns."""
-    numeric = [to_numbers(frame.iloc[:, i].iloc[:2_000]).sum() for i in range(min(len(frame.columns), 30))]
-    tail = [to_numbers(frame.iloc[:, i].iloc[-2_000:]).sum() for i in range(min(len(frame.columns), 30))]
+def _is_again(frame: pd.DataFrame, dates: "pd.Series[Any]", seen: "dict[tuple[Any, ...], list[_Sums]]") -> bool:
+    """Whether an equal table was seen, in another file or turn: of equal size, dates and sums of the columns. Sums are only made of
+    tables that are alike in size and dates."""
     known = dates.dropna()
-    return (len(frame), len(frame.columns), known.min(), known.max(), *(f"{v:.8g}" for v in (*numeric, *tail)))
+    alike = seen.setdefault((len(frame), len(frame.columns), known.min(), known.max()), [])
+    own = _Sums(frame)
+    if any(other.values == own.values for other in alike):
+        return True
+    alike.append(own)
+    return False
+
+
+@define(eq=False)
+class _Sums:
+    """Sums of the first and last rows of a table's columns."""
+
+    _frame: pd.DataFrame
+
+    @cached_property
+    def values(self) -> tuple[str, ...]:
+        frame = self._frame
+        cuts = (frame.iloc[:2_000], frame.iloc[-2_000:])
+        return tuple(f"{to_numbers(cut.iloc[:, i]).sum():.8g}" for cut in cuts for i in range(min(len(frame.columns), 30)))

@@ -8,6 +8,7 @@ import pandas as pd
 from attrs import Factory, frozen
 
 from finassay_checks.sessions import sessions_between
+from finassay_checks.shared import day_codes, factorized
 
 LIMITS: Mapping[str, float] = {"m": 0.01, "g": 0.01, "u": 0.0, "s": 0.005, "o": 0.001}
 NAMES: Mapping[str, str] = {
@@ -52,15 +53,18 @@ class _Panel:
     close: Array
     present: Array
     extra: Mapping[str, Array]
+    repeats: bool
+    """Whether a cell has several rows."""
 
 
 def _panel(frame: pd.DataFrame) -> _Panel:
-    date_codes, dates = pd.factorize(frame["date"].to_numpy(), sort=True)
-    ticker_codes, tickers = pd.factorize(frame["ticker"])
+    date_codes, dates = day_codes(frame, "date")
+    ticker_codes, tickers = factorized(frame["ticker"])
     shape = (len(dates), len(tickers))
     present = np.zeros(shape, dtype=bool)
     present[date_codes, ticker_codes] = True
-    order = np.arange(len(frame))[::-1]
+    repeats = int(present.sum()) < len(frame)
+    order = slice(None, None, -1) if repeats else slice(None)
 
     def field(name: str) -> Array:
         values = np.full(shape, np.nan)
@@ -68,7 +72,7 @@ def _panel(frame: pd.DataFrame) -> _Panel:
         return values
 
     extra = {name: field(name) for name in ("open", "high", "low", "adj_close", "volume") if frame[name].notna().any()}
-    return _Panel(pd.DatetimeIndex(dates), np.asarray(tickers, dtype=object), field("close"), present, extra)
+    return _Panel(pd.DatetimeIndex(dates), np.asarray(tickers, dtype=object), field("close"), present, extra, repeats)
 
 
 def quality_of(frame: pd.DataFrame, exchange: str) -> Quality:
@@ -82,7 +86,7 @@ def quality_of(frame: pd.DataFrame, exchange: str) -> Quality:
     gaps, expected = _gaps(panel, first, last, exchange, notes)
     stale = _stale(panel)
     jumps = _jumps(panel)
-    duplicated = frame.duplicated(["date", "ticker"])
+    duplicated = frame.duplicated(["date", "ticker"]) if panel.repeats else pd.Series(False, index=frame.index)
     marks = {"m": empty, "s": stale, "o": jumps}
     counts = {name: int(mark.sum()) for name, mark in marks.items()} | {"g": int(gaps.sum()), "u": int(duplicated.sum())}
     shares = {name: counts[name] / cells if cells else 0.0 for name in ("m", "s", "o")}
@@ -138,7 +142,9 @@ def _gaps(panel: _Panel, first: Array, last: Array, exchange: str, notes: list[s
 def _stale(panel: _Panel) -> Array:
     """Repeats after the first close in runs of at least five equal closes."""
     marks = np.zeros_like(panel.present)
-    for column in range(panel.close.shape[1]):
+    whole, same = ~np.isnan(panel.close).any(axis=0), panel.close[1:] == panel.close[:-1]
+    run = same[3:] & same[2:-1] & same[1:-2] & same[:-3]  # of a column without gaps, each run of five has four repeats in a row
+    for column in np.flatnonzero(~whole | run.any(axis=0)):
         rows = np.flatnonzero(~np.isnan(panel.close[:, column]))
         values = panel.close[rows, column]
         if len(values) < STALE_RUN:
@@ -154,7 +160,10 @@ def _jumps(panel: _Panel) -> Array:
     """One-day moves beyond 50 % that no split, volume, open, high or low explains, spikes that return the next day, and closes
     that no share can have."""
     marks = panel.close <= 0
-    for column in range(panel.close.shape[1]):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = np.abs(panel.close[1:] / panel.close[:-1] - 1) > SPIKE
+    whole = (panel.close > 0).all(axis=0)
+    for column in map(int, np.flatnonzero(~whole | moved.any(axis=0))):
         rows = np.flatnonzero(~np.isnan(panel.close[:, column]) & (panel.close[:, column] > 0))
         values = panel.close[rows, column]
         if len(values) < 3:

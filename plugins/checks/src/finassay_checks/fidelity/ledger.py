@@ -12,6 +12,7 @@ from finassay_checks.fidelity.places import Place, places
 from finassay_checks.model import Delivered
 from finassay_checks.recompute.control import FIRST_PURCHASE, control
 from finassay_checks.recompute.rebuilt import Rebuilding, fill_log, rebuilding
+from finassay_checks.shared import day_codes, factorized, positions, sorted_codes
 
 MAX_CELLS = 40_000_000
 BROAD = r"spy|spx|s&p|sp.?500|index|market|gspc"
@@ -104,12 +105,14 @@ def wide(frame: pd.DataFrame | None, value: str) -> pd.DataFrame | None:
     """A long canonical frame as date × ticker; None where it is empty or beyond the bound. Of duplicates the last row counts."""
     if frame is None or value not in frame or frame[value].isna().all():
         return None
-    kept = frame.loc[frame["date"].notna() & frame["ticker"].notna(), ["date", "ticker", value]].drop_duplicates(
-        ["date", "ticker"], keep="last"
-    )
-    if kept.empty or kept["date"].nunique() * kept["ticker"].nunique() > MAX_CELLS:
+    known = (day_codes(frame, "date")[0] >= 0) & (factorized(frame["ticker"])[0] >= 0)
+    kept = frame if known.all() else frame[known]
+    (rows, dates), (columns, names) = day_codes(kept, "date"), sorted_codes(kept["ticker"])
+    if kept.empty or len(dates) * len(names) > MAX_CELLS:
         return None
-    return kept.pivot(index="date", columns="ticker", values=value).sort_index()
+    cells = np.full((len(dates), len(names)), np.nan)
+    cells[rows, columns] = kept[value].to_numpy(dtype=float)
+    return pd.DataFrame(cells, index=dates.rename("date"), columns=names.rename("ticker"), copy=False)
 
 
 def _targets(delivered: Delivered) -> pd.DataFrame | None:
@@ -146,19 +149,24 @@ def _fills(package: Package, delivered: Delivered, closes: pd.DataFrame | None, 
     trades = fill_log(delivered)
     if trades is None or trades.empty:
         return None
-    fills = trades[trades["fill_date"].notna() & trades["ticker"].notna()].copy()
-    causes = pd.Series(package.fact(control).causes, index=trades.index).reindex(fills.index)
-    fills["cause"] = causes.astype(str)
-    fills["control"] = (causes != "") & (causes != FIRST_PURCHASE)
-    fills["first"] = causes == FIRST_PURCHASE
-    if closes is not None:
+    known = (trades["fill_date"].notna() & trades["ticker"].notna()).to_numpy()
+    fills, causes = trades.copy(deep=False), package.fact(control).causes
+    if not known.all():
+        fills, causes = fills[known], causes[known]
+    codes, names = pd.factorize(causes)
+    fills["cause"] = pd.array([str(name) for name in names], dtype="str").take(codes)
+    fills["control"] = np.array([name not in ("", FIRST_PURCHASE) for name in names], dtype=bool)[codes]
+    fills["first"] = np.array([name == FIRST_PURCHASE for name in names], dtype=bool)[codes]
+    if fills["signal_date"].notna().all():
+        fills["decision"] = fills["signal_date"]
+    elif closes is not None:
         before = closes.index.searchsorted(pd.DatetimeIndex(fills["fill_date"]), side="left") - 1
         previous = pd.Series(closes.index.to_numpy()[np.maximum(before, 0)], index=fills.index)
         fills["decision"] = fills["signal_date"].where(fills["signal_date"].notna(), previous)
     else:
         fills["decision"] = fills["signal_date"].where(fills["signal_date"].notna(), fills["fill_date"])
     fills["after"] = _shares_after(fills, held)
-    return fills.sort_values("fill_date", kind="stable")
+    return fills if fills["fill_date"].is_monotonic_increasing else fills.sort_values("fill_date", kind="stable")
 
 
 def _shares_after(fills: pd.DataFrame, held: pd.DataFrame | None) -> np.ndarray:
@@ -168,7 +176,7 @@ def _shares_after(fills: pd.DataFrame, held: pd.DataFrame | None) -> np.ndarray:
         last = running.groupby([order["ticker"], order["fill_date"]]).transform("last")
         return last.reindex(fills.index).to_numpy()
     rows = held.index.searchsorted(pd.DatetimeIndex(fills["fill_date"]), side="left")
-    columns = held.columns.get_indexer(pd.Index(fills["ticker"]))
+    columns = positions(held.columns, fills["ticker"])
     values = held.to_numpy()[np.minimum(rows, len(held) - 1), np.maximum(columns, 0)]
     return np.where((rows < len(held)) & (columns >= 0), values, np.nan)
 

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
@@ -98,10 +99,12 @@ def read_large(path: Path, suffix: str, limits: ReadLimits) -> Content:
 
 def _text_columns(body: list[Row], names: list[str]) -> list[str]:
     """Columns that must stay text: stamps with a zone, and numbers with a decimal comma."""
-    found = []
+    found: list[str] = []
+    if not any(":" in line or "Z" in line for line in (" ".join(map(str, row)) for row in body)):
+        return found  # most tables hold no time of day
     for position, name in enumerate(names):
-        cells = [str(row[position]) for row in body if position < len(row) and not is_empty(row[position])][:50]
-        if cells and any(_ZONED.search(cell[:60]) for cell in cells):
+        cells = islice((str(row[position]) for row in body if position < len(row) and not is_empty(row[position])), 50)
+        if any(_ZONED.search(cell[:60]) for cell in cells):
             found.append(name)
     return found
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 import pandas as pd
 from attrs import frozen
@@ -47,7 +47,7 @@ def _is_header(rows: Sequence[_Row], at: int) -> bool:
     filled = [cell for cell in row.cells if not is_empty(cell)]
     if len(filled) < 2 or not all(is_text(cell) for cell in filled):
         return False
-    following = [r.filled for r in rows[at + 1 : at + 12] if r.filled][:3]
+    following = list(islice((count for r in rows[at + 1 : at + 12] if (count := r.filled)), 3))
     if not following:
         return at == 0
     widest = max(following)

@@ -14,6 +14,7 @@ from finassay_checks.recompute import stated
 from finassay_checks.recompute.matches import metric_matches
 from finassay_checks.recompute.panel import Floats
 from finassay_checks.recompute.rebuilt import Rebuilding, delivered_curve, price_panel, rebuilding
+from finassay_checks.recompute.repeats import repeated_rows
 from finassay_checks.recompute.reported_period import agrees, reported_periods
 from finassay_checks.sessions import sessions_between
 
@@ -188,7 +189,7 @@ def _stated_drag(package: Package, delivered: Delivered) -> Compared | None:
 def costs_in_prices(made: Rebuilding, rates: list[float]) -> float | None:
     """The rate by which buys lie above and sales below the close on 95 % of fills, None if costs are not in the fill prices at one of
     `rates`."""
-    if made.fills is None or made.panel is None or made.fills.empty:
+    if made.fills is None or made.panel is None or made.fills.empty or not any(rate > 0 for rate in rates):
         return None
     rows, columns = made.panel.date_codes(made.fills["date"]), made.panel.ticker_codes(made.fills["ticker"])
     for matrix in (made.panel.close, made.panel.open):
@@ -211,10 +212,7 @@ def repeated(package: Package) -> Compared | None:
     if choice is None or choice.chosen is None:
         return None
     frame, columns, trades = choice.chosen.table.frame, choice.chosen.columns, choice.chosen.frame
-    try:
-        again = frame.duplicated().to_numpy()
-    except TypeError:  # cells that are lists or objects
-        again = frame.astype(str).duplicated().to_numpy()
+    again = repeated_rows(frame)
     first = ~again
     again = again & np.isin(np.arange(1, len(frame) + 1), trades["row"].to_numpy())
     if not again.any():

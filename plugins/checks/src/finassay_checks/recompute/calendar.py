@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from finassay_checks.shared import day_codes, factorized
+
 Frequency = Literal["weekly", "monthly", "quarterly"]
 FREQUENCIES: tuple[Frequency, ...] = ("weekly", "monthly", "quarterly")
 
@@ -28,13 +30,18 @@ def session_number(sessions: pd.DatetimeIndex, dates: pd.DatetimeIndex) -> NDArr
 
 def flat_spells(trades: pd.DataFrame) -> tuple[tuple[pd.Timestamp, pd.Timestamp], ...]:
     """Spans between a fill after which nothing is held and the next fill; `trades` has fill_date, ticker and signed shares."""
-    log = trades[trades["fill_date"].notna() & trades["ticker"].notna()].sort_values("fill_date", kind="stable")
-    if log.empty or log["shares"].isna().any():
+    columns, names = factorized(trades["ticker"])
+    rows, days = day_codes(trades, "fill_date")
+    shares, known = trades["shares"].to_numpy(dtype=float), (rows >= 0) & (columns >= 0)
+    if not known.all():
+        rows, columns, shares = rows[known], columns[known], shares[known]
+    if not len(rows) or np.isnan(shares).any():
         return ()
-    change = log.pivot_table(index="fill_date", columns="ticker", values="shares", aggfunc="sum").fillna(0.0)
-    held = change.cumsum().abs()
-    flat = (held <= 1e-6 * np.maximum(change.abs().max(), 1e-9)).all(axis=1).to_numpy()
-    days = pd.DatetimeIndex(change.index)
+    change = np.bincount(rows * len(names) + columns, shares, len(days) * len(names)).reshape(len(days), len(names))
+    filled = np.bincount(rows, minlength=len(days)) > 0
+    change, days = change[filled], days[filled]
+    held = np.abs(np.cumsum(change, axis=0))
+    flat = (held <= 1e-6 * np.maximum(np.abs(change).max(axis=0), 1e-9)).all(axis=1)
     return tuple((days[int(k)], days[int(k) + 1]) for k in np.flatnonzero(flat[:-1]))
 
 

@@ -186,8 +186,8 @@ def signals(package: Package) -> Part:
         text = f"{_percent(joined)} of rows have a price, {_percent(bought)} of purchases a signal at their decision"
         return Part("signals", True, all(s >= LINKED for s in shares) if shares else None, _place(package, "signals"), text, lost)
     if trades is not None and (trades["shares"] > 0).any():
-        buys = trades[(trades["shares"] > 0).to_numpy() & ~_driven(package)]
-        share = float(buys["decided_by"].notna().mean()) if len(buys) else 0.0
+        told = trades["decided_by"].notna().to_numpy()[(trades["shares"] > 0).to_numpy() & ~_driven(package)]
+        share = float(told.mean()) if len(told) else 0.0
         if share > 0.5:
             return Part(
                 "signals", True, share >= LINKED, _place(package, "trades"), f"a column of the log; {share:.1%} of purchases have a value"
@@ -339,7 +339,7 @@ def trades(package: Package) -> Part:
     where = _place(package, "trades", "round_trips")
     if found is None or not package.fact(prices).present:
         return Part("trades", True, None, where, "no prices to join")
-    lost = tuple(f"{r.ticker} on {str(r.date)[:10]}" for r in found.fills[~found.priced].head(8).itertuples())
+    lost = tuple(f"{r.ticker} on {str(r.date)[:10]}" for r in found.fills.iloc[np.flatnonzero(~found.priced)[:8]].itertuples())
     return Part("trades", True, found.coverage >= LINKED, where, f"{found.coverage:.2%} of fills join the prices", lost)
 
 

@@ -14,6 +14,7 @@ from finassay_checks.recompute.portfolio import FLAT, Book
 from finassay_checks.recompute.rebuilt import fill_log, rebuilding
 from finassay_checks.recompute.states import state_series
 from finassay_checks.recompute.triggers import PROMPT, drawdown_triggers, sold_after, sold_at, spells, stop_triggers
+from finassay_checks.shared import factorized
 
 _REASON = re.compile(
     r"stop|trail|draw[- ]?down|take[- _]?profit|risk[- _]?off|risk[- _]?on|timing|regime"
@@ -54,7 +55,8 @@ def control(package: Package) -> Control:
     trades = fill_log(delivered)
     if trades is None:
         return Control(np.zeros(0, dtype=bool), np.zeros(0, dtype=object), np.zeros(0, dtype="datetime64[ns]"))
-    causes = np.full(len(trades), "", dtype=object)
+    causes = np.empty(len(trades), dtype=object)
+    causes.fill("")  # one text for all: `np.full` makes one for each
     decided = np.full(len(trades), np.datetime64("NaT"), dtype="datetime64[ns]")
     _by_reason(trades, causes)
     dates = trades["fill_date"]
@@ -88,7 +90,9 @@ def _mark(causes: NDArray[np.object_], mask: NDArray[np.bool_], cause: str) -> N
 
 
 def _by_reason(trades: pd.DataFrame, causes: NDArray[np.object_]) -> None:
-    codes, reasons = pd.factorize(trades["reason"])
+    if trades["reason"].isna().all():
+        return
+    codes, reasons = factorized(trades["reason"])
     names = np.array(
         [f"reason: {r}" if _REASON.search(str(r)) and not _NO_CONTROL.search(str(r)) else "" for r in reasons] + [""], dtype=object
     )

@@ -130,8 +130,11 @@ def early_entries(package: Package) -> EarlyEntries | None:
     """None without purchases and dated fundamentals. Where an earlier figure was public and the row names no period, which one was
     used cannot be told, and the purchase is left out."""
     delivered = package.fact(read_delivery)
-    table, bought = chosen(delivered, "fundamentals"), package.fact(purchases)
-    if table is None or bought is None or table.frame["announced"].isna().all():
+    table = chosen(delivered, "fundamentals")
+    if table is None or table.frame["announced"].isna().all():
+        return None
+    bought = package.fact(purchases)
+    if bought is None:
         return None
     facts = table.frame.drop_duplicates(["ticker", "period_end", "announced"])
     by_ticker = dict(tuple(facts.groupby("ticker")))
@@ -201,8 +204,11 @@ class Membership:
 
 def membership(package: Package) -> Membership | None:
     """None without purchases or a universe whose names have dates."""
-    table, bought = chosen(package.fact(read_delivery), "universe"), package.fact(purchases)
-    if table is None or bought is None or table.frame["start"].isna().all():
+    table = chosen(package.fact(read_delivery), "universe")
+    if table is None or table.frame["start"].isna().all():
+        return None
+    bought = package.fact(purchases)
+    if bought is None:
         return None
     spans = {t: list(zip(g["start"], g["end"], strict=True)) for t, g in table.frame.groupby("ticker")}
     before: list[Outsider] = []

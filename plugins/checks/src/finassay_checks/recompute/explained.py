@@ -14,6 +14,7 @@ from finassay_checks.recompute.control import FIRST_PURCHASE, control
 from finassay_checks.recompute.lags import lags
 from finassay_checks.recompute.panel import Floats
 from finassay_checks.recompute.rebuilt import price_panel
+from finassay_checks.shared import factorized
 
 ALIKE = 1e-3
 
@@ -42,7 +43,7 @@ def explained(package: Package) -> Explained | None:
     trades, lag = delivered.frame("trades"), package.fact(lags)
     if trades is None or lag is None or trades.empty:
         return None
-    dated = np.isin(lag.how, ("row", "join", "same-date", "recomputed"))
+    dated = lag.found("row", "join", "same-date", "recomputed")
     told = _reasons(trades["reason"], r"\S")
     follows = (trades["weight_before"].notna() & trades["target_weight"].notna()).to_numpy()
     reasoned = told | follows
@@ -60,7 +61,9 @@ def explained(package: Package) -> Explained | None:
 
 def _reasons(reasons: pd.Series, pattern: str) -> NDArray[np.bool_]:
     """Reasons in which a pattern is found; each distinct text is looked at once."""
-    codes, texts = pd.factorize(reasons)
+    if reasons.isna().all():
+        return np.zeros(len(reasons), dtype=bool)
+    codes, texts = factorized(reasons)
     found = np.array([bool(re.search(pattern, str(text))) for text in texts] + [False])
     return found[codes]
 

@@ -4,6 +4,7 @@ A score is compared date by date by its correlation across tickers, so that sign
 """
 
 from collections.abc import Iterator
+from itertools import tee
 
 import numpy as np
 import pandas as pd
@@ -49,8 +50,9 @@ def information_of(signals: pd.DataFrame, panel: Panel) -> tuple[Information, ..
     out."""
     found = []
     names = signals["name"].astype("object").where(signals["name"].notna(), "")
+    known: _Known = {}
     for name, rows in signals.groupby(names, sort=False):
-        one = _information(str(name), rows, panel)
+        one = _information(str(name), rows, panel, known)
         if one is not None:
             found.append(one)
     return tuple(found[:20])
@@ -90,7 +92,11 @@ def _by_months(name: str, signals: pd.DataFrame, panel: Panel) -> Information | 
     return None
 
 
-def _information(name: str, signals: pd.DataFrame, panel: Panel) -> Information | None:
+_Known = dict[tuple[tuple[bytes, bytes], bool], Iterator[tuple[str, "int | str", Floats]]]
+"""Candidates by tickers and sampled sessions, and whether they reach ahead: several scores of one table are compared with the same ones."""
+
+
+def _information(name: str, signals: pd.DataFrame, panel: Panel, tried: _Known) -> Information | None:
     values = signals["score"].to_numpy(dtype=float)
     usable = np.isfinite(values) & signals["date"].notna().to_numpy() & signals["ticker"].notna().to_numpy()
     if usable.sum() < MIN_ROWS:
@@ -110,10 +116,13 @@ def _information(name: str, signals: pd.DataFrame, panel: Panel) -> Information 
     names = np.flatnonzero(np.isfinite(score[picked]).any(axis=0))
     names = names[np.unique(np.linspace(0, len(names) - 1, NAMES).astype(int))]
     closes, score = carried(panel.close[:, names]), score[:, names]
-    best = _best(score[picked], _candidates(closes, panel.dates, sessions[picked]))
+    key = (names.tobytes(), sessions[picked].tobytes())
+    candidates, tried[key, False] = tee(tried.get((key, False)) or _candidates(closes, panel.dates, sessions[picked]))
+    best = _best(score[picked], candidates)
     if best is None:
         few = picked[::3]
-        made = [(f, e) for f, e, c in _reaching(closes, sessions[few]) if agreement(score[few], c)[0] >= FEW_AGREE]
+        ahead, tried[key, True] = tee(tried.get((key, True)) or _reaching(closes, sessions[few]))
+        made = [(f, e) for f, e, c in ahead if agreement(score[few], c)[0] >= FEW_AGREE]
         if made:
             best = _best(score[picked], ((f, e, c) for f, e, c in _reaching(closes, sessions[picked]) if (f, e) in made))
     if best is None:
@@ -152,14 +161,18 @@ def alike_dates(score: Floats, candidate: Floats) -> tuple[NDArray[np.bool_], ND
     alike = np.zeros(len(score), dtype=bool)
     if not enough.any():
         return alike, enough
-    x = np.where(both, score, np.nan)[enough]
-    y = np.where(both, candidate, np.nan)[enough]
-    x = x - np.nanmean(x, axis=1, keepdims=True)
-    y = y - np.nanmean(y, axis=1, keepdims=True)
+    both = both[enough]
+    x, y = _centred(score[enough], both), _centred(candidate[enough], both)
     with np.errstate(invalid="ignore", divide="ignore"):
-        related = np.abs(np.nansum(x * y, axis=1)) / np.sqrt(np.nansum(x * x, axis=1) * np.nansum(y * y, axis=1))
+        related = np.abs((x * y).sum(axis=1)) / np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
     alike[enough] = related > ALIKE
     return alike, enough
+
+
+def _centred(values: Floats, known: NDArray[np.bool_]) -> Floats:
+    """Values less the mean of those known in their row; 0 where unknown."""
+    kept = np.where(known, values, 0.0)
+    return np.where(known, kept - kept.sum(axis=1, keepdims=True) / known.sum(axis=1, keepdims=True), 0.0)
 
 
 ALIKE = 1.0 - 2e-6
@@ -167,8 +180,11 @@ ALIKE = 1.0 - 2e-6
 
 
 def _at(closes: Floats, rows: Ints) -> Floats:
-    out = closes[np.clip(rows, 0, len(closes) - 1)].copy()
-    out[(rows < 0) | (rows >= len(closes))] = np.nan
+    outside = (rows < 0) | (rows >= len(closes))
+    if not outside.any():
+        return closes[rows]
+    out = closes[np.where(outside, 0, rows)]
+    out[outside] = np.nan
     return out
 
 
@@ -187,8 +203,9 @@ def _candidates(closes: Floats, dates: pd.DatetimeIndex, rows: Ints) -> Iterator
             ends = _at(closes, _month_rows(dates, rows, 1))
             yield f"return from month-end m-{first} to m-1", "m-1", ends / _at(closes, _month_rows(dates, rows, first)) - 1.0
         for end in (1, 0, -1):
+            longest = np.stack([_at(closes, rows + end - k) for k in range(WINDOWS[-1] + 1)])
             for window in WINDOWS:
-                stack = np.stack([_at(closes, rows + end - k) for k in range(window + 1)])
+                stack = longest[: window + 1]
                 yield f"close over the high of {window} sessions to t{end:+d}", end, stack[0] / np.max(stack[:window], axis=0)
                 steps = stack[:-1] / stack[1:] - 1.0
                 yield f"volatility of {window} sessions to t{end:+d}", end, np.std(steps, axis=0)
@@ -203,8 +220,9 @@ def _reaching(closes: Floats, rows: Ints) -> Iterator[tuple[str, "int | str", Fl
             for back in LOOKBACKS:
                 yield f"return over {back} sessions to t{end:+d}", end, last / _at(closes, rows + end - back) - 1.0
                 yield f"return from t-{back} to t{end:+d}", end, last / _at(closes, rows - back) - 1.0
+            longest = np.stack([_at(closes, rows + end - k) for k in range(max(AHEAD_WINDOWS) + 1)])
             for window in AHEAD_WINDOWS:
-                stack = np.stack([_at(closes, rows + end - k) for k in range(window + 1)])
+                stack = longest[: window + 1]
                 yield f"close over the high of {window} sessions to t{end:+d}", end, stack[0] / np.max(stack[:window], axis=0)
                 yield f"volatility of {window} sessions to t{end:+d}", end, np.std(stack[:-1] / stack[1:] - 1.0, axis=0)
                 yield f"close over the average of {window} sessions to t{end:+d}", end, stack[0] / np.mean(stack[:window], axis=0)

@@ -1,5 +1,6 @@
 """Fact `lags`: sessions from what decided a fill to the fill (spec D.0.4, 3.1)."""
 
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -40,7 +41,16 @@ class Lags:
 
     def share(self, *hows: How) -> float:
         """Share of fills whose decision date was found in one of these ways."""
-        return float(np.isin(self.how, hows).mean()) if len(self.how) else 0.0
+        return float(self.found(*hows).mean()) if len(self.how) else 0.0
+
+    def found(self, *hows: How) -> NDArray[np.bool_]:
+        """Fills whose decision date was found in one of these ways."""
+        codes, names = self._ways
+        return np.asarray(np.isin(names, hows)[codes])
+
+    @cached_property
+    def _ways(self) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
+        return pd.factorize(self.how)
 
     @property
     def late(self) -> NDArray[np.int64]:
@@ -61,7 +71,8 @@ def lags(package: Package) -> Lags | None:
     trades = delivered.frame("trades")
     if trades is None:
         return None
-    how = np.full(len(trades), "none", dtype=object)
+    how = np.empty(len(trades), dtype=object)
+    how.fill("none")  # one text for all: `np.full` makes one for each
     decision = trades["signal_date"].to_numpy().astype("datetime64[ns]").copy()
     how[~np.isnat(decision)] = "row"
     fill = trades["fill_date"].to_numpy().astype("datetime64[ns]")

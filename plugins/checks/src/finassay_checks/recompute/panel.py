@@ -5,6 +5,8 @@ import pandas as pd
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
+from finassay_checks.shared import day_codes, factorized, positions, sorted_codes
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -35,9 +37,7 @@ class Panel:
 
     def ticker_codes(self, tickers: "pd.Series | pd.Index") -> Ints:
         """Column of each ticker, -1 where there is none."""
-        codes, names = pd.factorize(tickers)
-        positions = np.append(self.tickers.get_indexer(pd.Index(names)), -1)
-        return np.asarray(positions[codes], dtype=np.int64)
+        return positions(self.tickers, pd.Series(tickers))
 
     def at(self, matrix: Floats, rows: Ints, columns: Ints) -> Floats:
         """Cells of a matrix; NaN where a code is -1."""
@@ -49,13 +49,13 @@ class Panel:
 def panel_of(prices: pd.DataFrame) -> Panel | None:
     """The panel of a canonical `prices` frame; of duplicated (date, ticker) the last row. A price of zero or below is none. None without a
     usable close."""
-    usable = prices["date"].notna() & prices["ticker"].notna()
-    if not bool(usable.all()):
+    usable = (day_codes(prices, "date")[0] >= 0) & (factorized(prices["ticker"])[0] >= 0)
+    if not usable.all():
         prices = prices[usable]
     if prices.empty or not prices["close"].notna().any():
         return None
-    rows, dates = pd.factorize(prices["date"], sort=True)
-    columns, tickers = pd.factorize(prices["ticker"], sort=True)
+    rows, dates = day_codes(prices, "date")
+    columns, tickers = sorted_codes(prices["ticker"])
     shape = (len(dates), len(tickers))
 
     def matrix(name: str) -> Floats | None:

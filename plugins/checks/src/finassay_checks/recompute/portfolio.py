@@ -12,6 +12,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from finassay_checks.recompute.panel import ABSURD, CASH, Floats, Panel, carried
+from finassay_checks.shared import day_codes, factorized, positions
 
 FLAT = 1e-7
 """A position below this many shares is flat."""
@@ -57,17 +58,18 @@ def clean_fills(fills: pd.DataFrame) -> pd.DataFrame:
         size = np.where(np.isfinite(shares), shares, value / price)
     fee = fills["fee"].to_numpy(dtype=float)
     fee = np.where(np.abs(fee) < ABSURD, fee, 0.0)
-    named = fills["fill_date"].notna().to_numpy() & fills["ticker"].notna().to_numpy()
+    named = (day_codes(fills, "fill_date")[0] >= 0) & (factorized(fills["ticker"])[0] >= 0)
     keep = (np.abs(size) < ABSURD) & (np.abs(price) < ABSURD) & (size != 0) & named
     frame = pd.DataFrame(
         {
-            "date": fills["fill_date"].to_numpy(),
-            "ticker": fills["ticker"].to_numpy(),
+            "date": fills["fill_date"],
+            "ticker": fills["ticker"],
             "shares": size,
             "price": price,
             "fee": fee,
         },
         index=fills.index,
+        copy=False,
     )
     if not keep.all():
         frame = frame[keep]
@@ -98,8 +100,7 @@ def rebuild_from_fills(
     tickers = panel.tickers.union(pd.Index(fills["ticker"].unique())) if not _known(fills, panel) else panel.tickers
     shape = (len(dates), len(tickers))
     rows = np.asarray(dates.get_indexer(pd.DatetimeIndex(fills["date"])), dtype=np.int64)
-    codes, names = pd.factorize(fills["ticker"])
-    columns = np.asarray(tickers.get_indexer(pd.Index(names)), dtype=np.int64)[codes]
+    columns = positions(tickers, fills["ticker"])
     cells = rows * shape[1] + columns
     size, price, fee = (fills[name].to_numpy(dtype=float) for name in ("shares", "price", "fee"))
 

@@ -6,7 +6,7 @@ A series is said to reach ahead where the latter reproduce it and none of the fo
 
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -85,6 +85,12 @@ class _Series:
     values: Floats
     row: NDArray[np.int64]
     all_dates: pd.DatetimeIndex
+
+    @cached_property
+    def varies(self) -> NDArray[np.bool_]:
+        """Dates on which the values of two names differ."""
+        known = np.isfinite(self.values)
+        return np.asarray(np.where(known, self.values, -np.inf).max(axis=1) > np.where(known, self.values, np.inf).min(axis=1))
 
 
 @frozen(eq=False)
@@ -293,23 +299,21 @@ def _honest(series: list[_Series], prices: list[Floats], itself: bool = True) ->
             if not itself and pair.formula == CLOSE:
                 continue
             matrix = pair.honest().to_numpy(dtype=float)
-            found = [max(share, _share(one.values, matrix[one.at])) for share, one in zip(found, series, strict=True)]
+            found = [max(share, _share(one, matrix[one.at])) for share, one in zip(found, series, strict=True)]
     return found
 
 
 def _better(best: _Best, one: _Series, pair: _Pair, matrix: Frame) -> _Best:
-    share = _share(one.values, matrix.to_numpy(dtype=float)[one.at])
+    share = _share(one, matrix.to_numpy(dtype=float)[one.at])
     return _Best(share, pair) if share > best.share + 1e-12 else best
 
 
-def _share(values: Floats, candidate: Floats) -> float:
+def _share(one: _Series, candidate: Floats) -> float:
     """Share of dates that a candidate reproduces: as the same line across three or more tickers, else value by value."""
+    values = one.values
     if values.shape[1] >= 3:
         alike, enough = alike_dates(values, candidate)
-        spread = enough & (
-            np.nanmax(np.where(np.isfinite(values), values, -np.inf), axis=1)
-            > np.nanmin(np.where(np.isfinite(values), values, np.inf), axis=1)
-        )
+        spread = enough & one.varies
         known = int(spread.sum())
         return float(alike[spread].mean()) if known >= MIN_DATES and known > 0.5 * len(values) else 0.0
     both = np.isfinite(values) & np.isfinite(candidate)
@@ -374,11 +378,8 @@ def _windows(prices: Frame, moves: Frame, window: int) -> Iterator[_Pair]:
     )
     for what, made in forms:
         trailing = f"{what} the last {window} sessions"
-        for reach, kind in (
-            ((window - 1) // 2, "centred on the date"),
-            (window // 2, "centred on the date"),
-            (window - 1, "that begins then"),
-        ):
+        centred = dict.fromkeys(((window - 1) // 2, window // 2))  # of an odd window both are one
+        for reach, kind in (*((reach, "centred on the date") for reach in centred), (window - 1, "that begins then")):
             yield _Pair(f"{what} a window of {window} sessions {kind}", trailing, partial(made, 0), made(reach), reach)
 
 

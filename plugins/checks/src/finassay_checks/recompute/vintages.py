@@ -7,7 +7,8 @@ Versions of one (ticker, period, name) differ in value and in their dates of ann
 
 import re
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import permutations
 from typing import Any, Literal
 
@@ -75,6 +76,32 @@ class _Versions:
     value: Floats
     row: NDArray[np.int64]
 
+    @cached_property
+    def steps(self) -> "tuple[NDArray[np.datetime64], NDArray[np.int64]]":
+        """Days on which something becomes known, and before the first and after each the positions of the last five known periods."""
+        order = np.argsort(self.announced, kind="stable")
+        steps = np.full((len(order) + 1, DEPTH), -1, dtype=np.int64)
+        ends: list[int] = []
+        newest: dict[int, int] = {}
+        periods = self.period.astype("int64").tolist()
+        for step, position in enumerate(order.tolist(), start=1):
+            end = periods[position]
+            if end not in newest:
+                insort(ends, end)
+            newest[end] = position
+            last = [newest[e] for e in ends[-DEPTH:]]
+            steps[step, DEPTH - len(last) :] = last
+        return self.announced[order], steps
+
+    @cached_property
+    def seen(self) -> "dict[Sight, _Versions]":
+        """Sights under which it was looked at before."""
+        return {}
+
+
+_Figures = Mapping[str, Mapping[str, _Versions]]
+"""Versions by column and ticker."""
+
 
 def restated_cells(fundamentals: pd.DataFrame) -> int:
     """(ticker, period, name) with several values that were announced on different dates."""
@@ -116,15 +143,17 @@ def vintages(package: Package) -> tuple[Vintages, ...]:
     if dated.empty or not (dated["announced"] > dated["period_end"]).any():
         return ()
     found = []
+    columns = [str(name) for name in dated["name"].unique()[:COLUMNS]]
+    known = {name: _versions(dated[dated["name"].astype(str) == name]) for name in columns}
     names = signals["name"].astype(object).where(signals["name"].notna(), "")
     for name, rows in list(signals.groupby(names, sort=False))[:COLUMNS]:
-        one = _of_score(str(name), rows, dated, package.fact(price_panel))
+        one = _of_score(str(name), rows, dated, known, package.fact(price_panel))
         if one is not None:
             found.append(one)
     return tuple(found)
 
 
-def _of_score(name: str, signals: pd.DataFrame, fundamentals: pd.DataFrame, panel: Panel | None) -> Vintages | None:
+def _of_score(name: str, signals: pd.DataFrame, fundamentals: pd.DataFrame, figures_of: _Figures, panel: Panel | None) -> Vintages | None:
     rows = signals[signals["score"].notna() & signals["date"].notna() & signals["ticker"].isin(fundamentals["ticker"].unique())]
     table = rows.pivot_table(index="date", columns="ticker", values="score", aggfunc="last")
     table = table[table.notna().sum(axis=1) >= 3]
@@ -133,7 +162,7 @@ def _of_score(name: str, signals: pd.DataFrame, fundamentals: pd.DataFrame, pane
     table = table.iloc[_spread(len(table), DATES), _spread(table.shape[1], NAMES)]
     score = table.to_numpy(dtype=float)
     tried: list[_Tried] = []
-    for columns, form, sight, candidate in _all_candidates(fundamentals, table, panel):
+    for columns, form, sight, candidate in _all_candidates(figures_of, table, panel):
         alike, enough = alike_dates(score, candidate)
         if enough.mean() > 0.5:
             tried.append(_Tried(columns, form, sight, alike, enough))
@@ -183,26 +212,27 @@ def _spread(count: int, wanted: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, max(count - 1, 0), min(wanted, max(count, 1))).astype(np.int64))
 
 
-def _versions(rows: pd.DataFrame, tickers: pd.Index) -> list[_Versions | None]:
-    by_ticker = dict(tuple(rows.sort_values(["period_end", "announced"]).groupby("ticker")))
-    made: list[_Versions | None] = []
-    for ticker in tickers:
-        own = by_ticker.get(ticker)
-        made.append(
-            None
-            if own is None
-            else _Versions(
-                own["period_end"].to_numpy().astype("datetime64[ns]"),
-                own["announced"].to_numpy().astype("datetime64[ns]"),
-                own["value"].to_numpy(dtype=float),
-                own["row"].to_numpy(dtype=np.int64),
-            )
+def _versions(rows: pd.DataFrame) -> dict[str, _Versions]:
+    """Those of each ticker of one column."""
+    return {
+        str(ticker): _Versions(
+            own["period_end"].to_numpy().astype("datetime64[ns]"),
+            own["announced"].to_numpy().astype("datetime64[ns]"),
+            own["value"].to_numpy(dtype=float),
+            own["row"].to_numpy(dtype=np.int64),
         )
-    return made
+        for ticker, own in rows.sort_values(["period_end", "announced"]).groupby("ticker")
+    }
 
 
 def _seen(one: _Versions, sight: Sight) -> _Versions:
     """The versions with the days on which they count as known under a sight."""
+    if sight not in one.seen:
+        one.seen[sight] = _under(one, sight)
+    return one.seen[sight]
+
+
+def _under(one: _Versions, sight: Sight) -> _Versions:
     if sight in HONEST:
         return one
     last = np.append(one.period[1:] != one.period[:-1], True)  # the rows are in the order of period and announcement
@@ -214,26 +244,13 @@ def _seen(one: _Versions, sight: Sight) -> _Versions:
 
 def _newest(one: _Versions, days: "NDArray[np.datetime64]", before: bool) -> NDArray[np.int64]:
     """Positions of the last five periods that are known on each day (`before`: since an earlier one), newest version each; -1 where none."""
-    order = np.argsort(one.announced, kind="stable")
-    steps = np.full((len(order) + 1, DEPTH), -1, dtype=np.int64)
-    ends: list[int] = []
-    newest: dict[int, int] = {}
-    for step, position in enumerate(order, start=1):
-        end = int(one.period[position].astype("int64"))
-        if end not in newest:
-            insort(ends, end)
-        newest[end] = int(position)
-        last = [newest[e] for e in ends[-DEPTH:]]
-        steps[step, DEPTH - len(last) :] = last
-    return steps[np.searchsorted(one.announced[order], days, side="left" if before else "right")]
+    known, steps = one.steps
+    return steps[np.searchsorted(known, days, side="left" if before else "right")]
 
 
-def _all_candidates(
-    fundamentals: pd.DataFrame, table: pd.DataFrame, panel: Panel | None
-) -> Iterator[tuple[tuple[str, ...], str, Sight, Floats]]:
+def _all_candidates(figures_of: _Figures, table: pd.DataFrame, panel: Panel | None) -> Iterator[tuple[tuple[str, ...], str, Sight, Floats]]:
     """Scores of one column, and of two, under every sight."""
-    names = [str(name) for name in fundamentals["name"].unique()[:COLUMNS]]
-    by_name = {name: _versions(fundamentals[fundamentals["name"].astype(str) == name], table.columns) for name in names}
+    by_name = {name: [known.get(ticker) for ticker in table.columns] for name, known in figures_of.items()}
     for sight in SIGHTS:
         latest: dict[str, Floats] = {}
         for name, versions in by_name.items():
@@ -241,7 +258,7 @@ def _all_candidates(
             latest[name] = made[LATEST]
             for form, candidate in made.items():
                 yield (name,), form, sight, candidate
-        for first, second in permutations(names, 2):
+        for first, second in permutations(by_name, 2):
             with np.errstate(invalid="ignore", divide="ignore"):
                 yield (first, second), RATIO, sight, latest[first] / latest[second]
                 yield (first, second), SURPRISE, sight, (latest[first] - latest[second]) / np.abs(latest[second])
@@ -286,8 +303,9 @@ def _late(rows: pd.DataFrame, facts: pd.DataFrame, used: _Tried) -> tuple[LateVe
     reach = next(depth for form, depth in REACH.items() if used.form.startswith(form))
     announced = dict(zip(facts["row"].to_numpy(), facts["announced"].to_numpy(), strict=True))
     found: list[LateVersion] = []
+    known = _versions(facts)
     for ticker, own in rows.iloc[:20_000].groupby("ticker"):
-        one = _versions(facts, pd.Index([ticker]))[0]
+        one = known.get(str(ticker))
         if one is None:
             continue
         seen = _seen(one, used.sight)

@@ -9,6 +9,7 @@ import pandas as pd
 from finassay_checks.roles import names
 from finassay_checks.roles.cells import strings_of, to_dates, to_numbers, to_tickers
 from finassay_checks.roles.languages import BUY_WORDS, SELL_WORDS
+from finassay_checks.shared import factorized
 
 Frame = pd.DataFrame
 _BUY = frozenset({"buy", "b", "bot", "bought", "long", "bto", "buytoopen", "open", "entry", "enter", "add", "increase", "buytocover", "in"})
@@ -67,7 +68,7 @@ def column(frame: Frame, name: str | None, kind: str, timezone: str) -> "pd.Seri
     """One canonical column; a missing one is empty."""
     if name is None:
         empty: Any = pd.NaT if kind == "date" else np.nan if kind in ("number", "any") else None
-        dtype = {"date": "datetime64[ns]", "number": "float64", "bool": "bool"}.get(kind, object)
+        dtype = {"date": "datetime64[ns]", "number": "float64", "any": "float64", "bool": "bool"}.get(kind, object)
         return pd.Series(False if kind == "bool" else empty, index=frame.index, dtype=dtype)
     series = frame[name]
     if kind == "date":
@@ -84,7 +85,8 @@ def column(frame: Frame, name: str | None, kind: str, timezone: str) -> "pd.Seri
 
 def simple(role: str, frame: Frame, mapping: Mapping[str, str], timezone: str) -> Frame:
     """A canonical frame column by column, with 1-based rows; rows without a date or ticker that the role needs are left out."""
-    made = pd.DataFrame({name: column(frame, mapping.get(name), kind, timezone) for name, kind in COLUMNS[role].items()}, index=frame.index)
+    cells = {name: column(frame, mapping.get(name), kind, timezone) for name, kind in COLUMNS[role].items()}
+    made = pd.DataFrame(cells, index=frame.index, copy=False)  # columns are made for this frame, or never written
     made["row"] = np.arange(1, len(frame) + 1)
     needed = [name for name in (next(iter(COLUMNS[role])), "ticker") if name in mapping]
     missing = made[needed].isna().any(axis=1) if needed else pd.Series(False, index=made.index)
@@ -102,7 +104,7 @@ def side_signs(series: "pd.Series[Any]") -> "pd.Series[float]":
             signs[cell] = 1.0
         elif joined in _SELL or first in _SELL or text.strip().lower() in SELL_WORDS:
             signs[cell] = -1.0
-    codes, uniques = pd.factorize(series)
+    codes, uniques = factorized(series)
     values = np.array([signs.get(u, np.nan) for u in uniques] + [np.nan])
     return pd.Series(values[codes], index=series.index)
 
@@ -128,12 +130,13 @@ def trades(frame: Frame, mapping: Mapping[str, str], timezone: str) -> Frame:
     made["fee"] = made["fee"].abs()
     computed = (made["shares"] * made["price"]).abs()
     made["value"] = made["value"].abs().where(made["value"].notna(), computed)
-    return made[made["shares"].notna() & (made["shares"] != 0)].reset_index(drop=True)
+    traded = made["shares"].notna() & (made["shares"] != 0)
+    return made if traded.all() else made[traded].reset_index(drop=True)
 
 
 def matrix_of(frame: Frame) -> "np.ndarray[Any, Any]":
     """Cells as float64, rows × columns; what is no finite number is NaN."""
-    if all(pd.api.types.is_numeric_dtype(t) and not pd.api.types.is_bool_dtype(t) for t in frame.dtypes):
+    if all(pd.api.types.is_numeric_dtype(t) and not pd.api.types.is_bool_dtype(t) for t in set(frame.dtypes)):
         matrix = frame.to_numpy(dtype="float64", na_value=np.nan)
         return np.where(np.isfinite(matrix), matrix, np.nan)
     return np.column_stack([to_numbers(frame.iloc[:, i]).to_numpy() for i in range(len(frame.columns))])

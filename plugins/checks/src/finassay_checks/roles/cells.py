@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from finassay_checks.shared import SHORT, factorized
+
 _STAMP_ZONE = re.compile(r"(?:[+-]\d{2}:?\d{2}|Z)$")
 _FORMATS = (
     "%Y-%m-%d",
@@ -37,22 +39,30 @@ _NUMBER = re.compile(
 )
 DATE_SHARE = 0.95
 _FIRST, _LAST = pd.Timestamp("1900-01-01"), pd.Timestamp("2200-01-01")
+_DIGIT = re.compile(r"\d")
+_DATELIKE = re.compile(
+    r"\d{1,4}\s*[-/.]\s*\d{1,2}\s*[-/.]\s*\d{1,4}(?!\d)|\d{6,8}|\d\s*[-\s]\s*[^\W\d_]{3,}\.?\s*[-\s]\s*\d{2}|[^\W\d_]{3,}\.?\s+\d{1,2}\s*,?\s*\d{4}"
+    r"|\d{4}-?W?\d"
+)
+"""What every text holds that any of `_FORMATS` or ISO 8601 reads as a date; most texts that hold it are none."""
 
 
 def strings_of(series: "pd.Series[Any]") -> "pd.Series[Any]":
     """The unique non-empty cells as stripped text, indexed by the cell itself."""
-    uniques = pd.unique(series.dropna())
+    uniques = pd.unique(series.dropna()) if len(series) < SHORT else factorized(series)[1]
     return pd.Series([str(u).strip() for u in uniques], index=pd.Index(uniques, dtype=object), dtype=object)
 
 
 def _broadcast(series: "pd.Series[Any]", mapping: dict[Any, Any], empty: Any, dtype: str) -> "pd.Series[Any]":
-    codes, uniques = pd.factorize(series)
+    codes, uniques = factorized(series)
     values = np.array([mapping.get(u, empty) for u in uniques] + [empty], dtype=dtype)
     return pd.Series(values[codes], index=series.index)
 
 
 def parse_number(text: str, decimal_comma: bool = False) -> float | None:
     """One printed number: `12.3%` is 0.123, `(3.1)` is -3.1, `$1,234.50`, `1.2m`, `15 bp` is 0.0015; None if it is none."""
+    if not _DIGIT.search(text):
+        return None
     text = text.strip().replace("−", "-").replace("–", "-")
     if len(text) > 60:
         return None
@@ -85,7 +95,8 @@ def to_numbers(series: "pd.Series[Any]") -> "pd.Series[float]":
         return series.astype("float64")
     if pd.api.types.is_numeric_dtype(series.dtype):
         numbers = series.astype("float64")
-        return numbers.where(np.isfinite(numbers))
+        finite = np.isfinite(numbers.to_numpy())
+        return numbers if finite.all() else numbers.where(finite)
     if pd.api.types.is_datetime64_any_dtype(series.dtype) or pd.api.types.is_timedelta64_dtype(series.dtype):
         return pd.Series(np.nan, index=series.index, dtype="float64")
     direct = pd.to_numeric(series, errors="coerce").astype("float64")
@@ -144,6 +155,8 @@ def utc_dates(stamps: "pd.Series[Any]", timezone: str) -> "pd.Series[Any]":
 
 
 def _text_dates(texts: "pd.Series[Any]", timezone: str) -> "pd.Series[Any]":
+    if not any(map(_DATELIKE.search, texts)):
+        return pd.Series(pd.NaT, index=texts.index, dtype="datetime64[ns]")
     texts = texts.astype(str)
     direct = _within(pd.to_datetime(texts, format="%Y-%m-%d", errors="coerce"))
     if direct.notna().mean() >= DATE_SHARE:
@@ -173,6 +186,8 @@ def to_dates(series: "pd.Series[Any]", timezone: str = "America/New_York", name_
         local = series.dt.tz_localize(None)
         dates = local.dt.normalize() if (local.dropna() == local.dropna().dt.normalize()).all() else utc_dates(series, timezone)
     elif pd.api.types.is_datetime64_dtype(dtype):
+        if (whole := _whole_days(series)) is not None:
+            return whole
         dates = series.dt.normalize()
     elif pd.api.types.is_bool_dtype(dtype):
         return empty
@@ -191,6 +206,22 @@ def to_dates(series: "pd.Series[Any]", timezone: str = "America/New_York", name_
         )
     normal: pd.Series[Any] = _within(dates).dt.normalize()
     return normal
+
+
+_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def _whole_days(series: "pd.Series[Any]") -> "pd.Series[Any] | None":
+    """Naive stamps that all are midnights within any market's years, as nanoseconds; None where one is not or is missing."""
+    values = series.to_numpy()
+    unit = np.datetime_data(values.dtype)[0]
+    if not len(values) or unit not in _A_DAY or np.isnat(values).any():
+        return None
+    first, last = (limit.to_datetime64().astype(values.dtype) for limit in (_FIRST, _LAST))  # nanoseconds do not hold every stamp
+    inside = values.min() >= first and values.max() <= last
+    if not inside or (values.view("int64") % _A_DAY[unit]).any():
+        return None
+    return pd.Series(values.astype("datetime64[ns]"), index=series.index, name=series.name)
 
 
 def _within(dates: "pd.Series[Any]") -> "pd.Series[Any]":
@@ -232,8 +263,11 @@ def canonical_ticker(text: str) -> str:
 
 def to_tickers(series: "pd.Series[Any]") -> "pd.Series[Any]":
     """Tickers as text in canonical spelling; an empty cell is missing."""
-    codes, uniques = pd.factorize(series)
-    names = pd.array([canonical_ticker(str(u)) for u in uniques] or [""], dtype="str")
+    codes, uniques = factorized(series)
+    spelt = [canonical_ticker(str(u)) for u in uniques]
+    if str(series.dtype) == "str" and spelt == list(uniques):
+        return series.rename(None)
+    names = pd.array(spelt or [""], dtype="str")
     taken = names.take(codes, allow_fill=True)
     return pd.Series(taken, index=series.index)
 

@@ -12,6 +12,7 @@ from attrs import define, field, frozen
 from finassay_checks.model import Table
 from finassay_checks.roles import names
 from finassay_checks.roles.cells import DATE_SHARE, is_blank, strings_of, to_dates, to_numbers
+from finassay_checks.shared import once
 
 Kind = Literal["date", "number", "text", "bool", "empty"]
 SAMPLE = 600
@@ -26,11 +27,17 @@ class Column:
     name: str
     key: str
     kind: Kind
-    sample: "pd.Series[Any]" = field(repr=False)
+    _sampled: pd.DataFrame = field(repr=False)
+    _place: int = 0
 
     @property
     def parts(self) -> tuple[str, ...]:
         return names.parts(self.name)
+
+    @cached_property
+    def sample(self) -> "pd.Series[Any]":
+        """Its cells in the sampled rows."""
+        return self._sampled.iloc[:, self._place]
 
     @cached_property
     def texts(self) -> "pd.Series[Any]":
@@ -51,8 +58,6 @@ def sample_positions(rows: int) -> np.ndarray[Any, Any]:
 
 
 def _kind(series: "pd.Series[Any]", name: str, timezone: str) -> Kind:
-    if series.dtype == np.float64 and name and not names.is_date_name(name):  # most columns of large tables
-        return "empty" if np.isnan(series.to_numpy()).all() else "number"
     filled = int(series.notna().sum())
     if not filled:
         return "empty"
@@ -165,19 +170,28 @@ def _bare(text: str) -> str:
     return text[text.rindex("[") + 1 : -2] if "[" in text and text.endswith("])") else text
 
 
+def _sampled_kinds(frame: pd.DataFrame, timezone: str) -> tuple[pd.DataFrame, tuple[Kind, ...]]:
+    """The sampled rows of a frame, and the kind of each column by them."""
+    sample = frame.iloc[sample_positions(len(frame))]  # by places: a copy, which does not hold the frame
+    labels, types = [str(name) for name in frame.columns], list(sample.dtypes)
+    decimal = [p for p, t in enumerate(types) if t == np.float64 and labels[p] and not names.is_date_name(labels[p])]
+    void = np.isnan(sample.iloc[:, decimal].to_numpy()).all(axis=0) if decimal else []
+    known: dict[int, Kind] = {p: "empty" if empty else "number" for p, empty in zip(decimal, void, strict=True)}
+    return sample, tuple(known[p] if p in known else _kind(sample.iloc[:, p], labels[p], timezone) for p in range(len(labels)))
+
+
 def shape_of(table: Table, known: frozenset[str], timezone: str) -> Shape:
     """The shape of a table; `known` are tickers that other tables and the task name."""
     from finassay_checks.roles.cells import canonical_ticker
 
     frame = table.frame
-    sample = frame.iloc[sample_positions(len(frame))]
+    sample, kinds = once(frame, ("kinds", timezone), lambda: _sampled_kinds(frame, timezone))
     columns: list[Column] = []
     tickers: dict[str, str] = {}
     for position, name in enumerate(frame.columns):
         label = str(name)
-        series = sample.iloc[:, position]
-        kind = _kind(series, label, timezone) if len(columns) < 40 or label not in tickers else "number"
-        columns.append(Column(label, names.key(label), kind, series))
+        kind = kinds[position]
+        columns.append(Column(label, names.key(label), kind, sample, position))
         if kind in ("number", "empty"):
             ticker = canonical_ticker(label)
             if ticker in known or (names.looks_like_ticker(label) and not label.isdigit()):

@@ -224,7 +224,8 @@ def grouped(shape: Shape, context: Context) -> Found:
 
 
 def _share_of_tickers(frame: pd.DataFrame, columns: Iterable[str]) -> float:
-    texts = [name for name in columns if not pd.api.types.is_numeric_dtype(frame.dtypes[name])]
+    kinds = dict(frame.dtypes)
+    texts = [name for name in columns if not pd.api.types.is_numeric_dtype(kinds[name])]
     if len(texts) < 0.5 * len(list(columns)):
         return 0.0
     cells = [str(v) for name in texts for v in frame[name].dropna().head(20)]
