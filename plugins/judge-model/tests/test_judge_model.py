@@ -79,6 +79,13 @@ def test_levels_and_labels_samples_and_second_askings_have_calls_of_their_own() 
     assert sorted((r.about, r.repeat) for r in asked.requests) == [("2.10", 0), ("2.7", 1), ("2.7,2.9", 0), ("2.9", 0)]
 
 
+def test_all_labels_share_a_call() -> None:
+    asked = model(lambda name, request: {"cases": [], "reason": ""})
+    found = judge(asked).answer_all([labels("2.1"), labels("2.10"), labels("3.4")])
+    assert [ok(f).labels for f in found] == [{}, {}, {}]
+    assert [r.about for r in asked.requests] == ["2.1,2.10,3.4"]
+
+
 # -- replies that are no answer ---------------------------------------------------------------------------------------
 
 BAD = {

@@ -20,7 +20,7 @@ class ModelJudgeOptions(BaseModel):
     effort: str = Field(default="", description="Reasoning effort, for providers that have the option; empty leaves it to them.")
     options: dict[str, Any] = Field(default_factory=dict, description="Further options for the models' provider.")
     profile: Literal["category", "whole", "isolate"] = Field(
-        default="category", description="Which dimensions share a call: those of one category, all of them, or none."
+        default="category", description="Which dimensions share a call: those of one category (and all labels), all of them, or none."
     )
     isolate: bool = Field(default=False, description="Ask each dimension in a call of its own, whatever the profile says.")
     groups: tuple[tuple[str, ...], ...] = Field(

@@ -58,7 +58,8 @@ def _shared(request: JudgeRequest, options: ModelJudgeOptions, index: int) -> ob
         return index
     if options.groups:
         return next((number for number, group in enumerate(options.groups) if request.dimension.id in group), (ALONE, index))
-    return {"category": request.dimension.category, "whole": "", "isolate": (ALONE, index)}[options.profile]
+    category = "labels" if isinstance(request.question, LabelQuestion) else request.dimension.category
+    return {"category": category, "whole": "", "isolate": (ALONE, index)}[options.profile]
 
 
 def _group(requests: Sequence[JudgeRequest], indexes: list[int], options: ModelJudgeOptions, member: int) -> Group:
