@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from finassay_checks.model import Choice, RoleTable, Table
+from finassay_checks.model import Choice, Role, RoleTable, Table
 from finassay_checks.reading.columnar import read_parquet
 from finassay_checks.reading.limits import ReadLimits
 from finassay_checks.recompute.conventions import Curve, alternatives
@@ -60,7 +60,7 @@ def test_a_plan_of_purchases_counts_before_daily_weights_of_every_name() -> None
     log = pd.DataFrame({"signal_date": np.repeat(days[:20:2], 4), "fill_date": np.repeat(days[1:21:2], 4), "ticker": names * 10})
     held = pd.DataFrame([(d, n, 0.25, "held") for d in days for n in names], columns=["date", "ticker", "weight", "kind"])
     plan = pd.DataFrame([(d, n, 0.5, "target") for d in days[:20:2] for n in "AB"], columns=["date", "ticker", "weight", "kind"])
-    chosen = {"trades": Choice("trades", "found", candidate("trades.csv", log), (), ())}
+    chosen: dict[Role, Choice] = {"trades": Choice("trades", "found", candidate("trades.csv", log), (), ())}
     selector = Selector({}, (), "")
 
     def winner(*left: RoleTable) -> str:

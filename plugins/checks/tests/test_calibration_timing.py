@@ -70,7 +70,7 @@ def test_a_ranking_of_later_prices_has_its_information_date(back: int, end: int)
     first = last - back if end > 0 else at - back
     score = made.close[last] / made.close[first] - 1
     signals = pd.DataFrame(
-        [(DAYS[t], n, "score", score[k, c]) for k, t in enumerate(at) for c, n in enumerate(made.tickers)],
+        [(DAYS[t], n, "score", score[k, c]) for k, t in enumerate(at.tolist()) for c, n in enumerate(made.tickers)],
         columns=["date", "ticker", "name", "score"],
     )
     (found,) = information_of(signals, made)
