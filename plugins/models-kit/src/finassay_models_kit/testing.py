@@ -169,3 +169,11 @@ def http_date(seconds_from_now: float) -> str:
     from email.utils import formatdate
 
     return formatdate(time.time() + seconds_from_now, usegmt=True)
+
+
+def events_in(stream: Sequence[bytes]) -> Iterator[Any]:
+    """The JSON of each server-sent event."""
+    for data in stream:
+        for line in data.decode().splitlines():
+            if line.startswith("data: {"):
+                yield json.loads(line.removeprefix("data: "))
