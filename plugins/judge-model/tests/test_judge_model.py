@@ -197,6 +197,18 @@ def test_calls_run_side_by_side_and_know_whom_they_serve() -> None:
     assert seen == ["session 1", "session 1"]
 
 
+def test_after_a_spent_budget_nothing_new_begins() -> None:
+    begun = []
+
+    def reply(request: ChatRequest) -> ChatReply:
+        begun.append(request.about)
+        raise BudgetError("spent")
+
+    with pytest.raises(BudgetError):
+        judge(FunctionChatModel(reply), isolate=True, parallel=2).answer_all(asks("1.2", "1.3", "1.5", "1.6", "4.1", "4.4", "4.5", "4.6"))
+    assert 1 <= len(begun) <= 2
+
+
 # -- labels -----------------------------------------------------------------------------------------------------------
 
 

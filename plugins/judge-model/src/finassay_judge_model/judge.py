@@ -1,9 +1,9 @@
 """The entry point of the judge `model`."""
 
 import contextvars
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from queue import Empty, SimpleQueue
 
 from attrs import define, field
 
@@ -97,7 +97,7 @@ class _Calls:
             self._prepare(group.places[0].request.material)
         if len(groups) < 2 or self.options.parallel == 1:
             return [self._call(group) for group in groups]
-        return list(_in_threads(self._call, groups, self.options.parallel))
+        return _in_threads(self._call, groups, self.options.parallel)
 
     def _prepare(self, material: Material) -> None:
         if id(material) not in self._materials:
@@ -116,16 +116,42 @@ class _Calls:
         return read(reply, group, shown, found)
 
 
-def _in_threads(call: Callable[[Group], Outcome], groups: Sequence[Group], parallel: int) -> Iterable[Outcome]:
-    """In the order of the groups. Each thread sees the context of the caller: the ledger reads from it which session is served."""
-    contexts: list[Any] = [contextvars.copy_context() for _ in groups]
-    with ThreadPoolExecutor(min(parallel, len(groups))) as pool:
-        futures = [pool.submit(context.run, call, group) for context, group in zip(contexts, groups, strict=True)]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+def _in_threads(call: Callable[[Group], Outcome], groups: Sequence[Group], parallel: int) -> list[Outcome]:
+    """Outcomes in the order of the groups. Each call sees the context of the caller: the ledger reads from it which session is served.
+
+    After an error nothing new begins, and what has begun ends first: it is paid for. Threads are daemons, so that an answer that never
+    comes keeps no interrupted program alive.
+    """
+    waiting: SimpleQueue[tuple[int, Group, contextvars.Context]] = SimpleQueue()
+    for number, group in enumerate(groups):
+        waiting.put((number, group, contextvars.copy_context()))
+    outcomes: dict[int, Outcome] = {}
+    failures: list[BaseException] = []
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            try:
+                number, group, context = waiting.get_nowait()
+            except Empty:
+                return
+            try:
+                outcomes[number] = context.run(call, group)
+            except BaseException as error:  # told where the judge was asked
+                failures.append(error)
+                stop.set()
+
+    threads = [threading.Thread(target=work, name=f"judge-{n}", daemon=True) for n in range(min(parallel, len(groups)))]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        stop.set()
+    if failures:
+        raise failures[0]
+    return [outcomes[number] for number in range(len(groups))]
 
 
 def _unanswered(error: Exception) -> JudgeError:
