@@ -18,6 +18,7 @@ HEAVY = (
     "numpy",
     "scipy",
     "httpx",
+    "httpx2",
     "anthropic",
     "openai",
     "google.genai",
