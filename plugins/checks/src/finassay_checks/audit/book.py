@@ -79,7 +79,8 @@ def _of_rebuilding(delivered: Delivered, made: Rebuilding, said: float | None) -
     unpriced = pd.DataFrame(book.unpriced, index=book.dates, columns=book.tickers)
     source: BookSource = "fills" if rebuilt.source == "trades" else "round trips"
     dates = made.panel.dates if made.panel is not None else pd.DatetimeIndex([])
-    return Books(source, equity, capital, unpriced, curve, dates, tuple(explained), (*rebuilt.notes, *explained), fills)
+    notes = [note for note in rebuilt.notes if capital == rebuilt.start_capital or not note.startswith("start capital")]
+    return Books(source, equity, capital, unpriced, curve, dates, tuple(explained), (*notes, *explained), fills)
 
 
 def _distance(curve: pd.Series, own: pd.Series) -> float:

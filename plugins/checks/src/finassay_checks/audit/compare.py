@@ -7,10 +7,10 @@ import numpy as np
 from attrs import evolve
 
 from finassay.api.delivery import Package
-from finassay_checks.audit.basis import Basis, basis, equity_basis, finite
+from finassay_checks.audit.basis import Basis, basis, delivered_curve, equity_basis, finite
 from finassay_checks.audit.book import CAPITAL, books
 from finassay_checks.audit.explained import named
-from finassay_checks.audit.labels import COUNTS, frequency_of, words_of
+from finassay_checks.audit.labels import COUNTS, FRACTIONS, frequency_of, words_of
 from finassay_checks.audit.model import AuditMetric
 from finassay_checks.audit.relative import RELATIVE, exposure_readings, relative_readings
 from finassay_checks.audit.reported import Reported, reported, statements
@@ -23,6 +23,8 @@ from finassay_checks.recompute.metrics import MIN_RETURNS, Path
 
 SHARED = {"volatility": "annual_vol", "number_of_trades": "trades"}
 CURVE = ("total_return", "annual_return", "volatility", "sharpe", "sortino", "max_drawdown", "calmar")
+NO_CAPITAL = "start capital not delivered"
+"""How a rebuilt portfolio says that its capital is only the money that the fills need."""
 STRICT = 5e-4
 """Relative distance within which a fault's fingerprint counts inside the tolerance."""
 
@@ -168,12 +170,29 @@ def _others(figure: Reported, package: Package) -> AuditMetric:
         if near:
             return decide(figure, near, tolerance(figure.metric, near[0].value), "returns beside the delivered benchmark's")
         return _missing(figure, "no benchmark was delivered over enough of the same dates")
+    if figure.metric == "net_profit" and (own := package.fact(basis)) is not None and own.source == "equity":
+        return decide(figure, _gains(package), None, "the first and the last delivered value")
     if figure.metric == "profit_factor" and (own := package.fact(basis)) is not None:
         r = own.curve.path.returns
         lost = -float(r[r < 0].sum())
         if lost > 0:
             return decide(figure, [Alternative("", float(r[r > 0].sum()) / lost, "same")], None, "periodic returns")
     return _missing(figure, "what it is computed from was not delivered, or it has no agreed definition")
+
+
+def _gains(package: Package) -> list[Alternative]:
+    """Money earned by the values alone: what was paid in is no gain."""
+    values = delivered_curve(package)
+    assert values is not None  # the basis was made of them
+    level, flows = values.to_numpy(dtype=float), package.fact(read_delivery).frame("cash_flows")
+    paid = 0.0
+    if flows is not None:
+        inside = flows[(flows["date"] > values.index[0]) & (flows["date"] <= values.index[-1])]
+        paid = float(inside["amount"].sum())
+    capital = package.fact(statements).number(CAPITAL)
+    found = [Alternative("", float(level[-1] - level[0]) - paid, "same")]
+    found += [Alternative("from the stated capital", float(level[-1]) - capital - paid, "same")] if capital else []
+    return found + ([Alternative("external_flows_counted_as_return", float(level[-1] - level[0]), "fault")] if paid else [])
 
 
 def _buy_and_hold(figure: Reported, package: Package) -> AuditMetric:
@@ -229,11 +248,15 @@ def _of_curve(figure: Reported, own: Basis, package: Package) -> AuditMetric:
     rest = [a for curve in curves for a in _alternatives(figure.metric, curve)]
     rest += [Alternative("from the first fill on", _own(figure.metric, evolve(own, curve=c)), "same") for c in own.same]
     rest += list(own.others.get(SHARED.get(figure.metric, figure.metric), ()))
+    if figure.metric in FRACTIONS and "%" in figure.written and np.isfinite(first.value):
+        rest.append(Alternative("fraction_with_a_percent_sign", first.value / 100, "fault"))
     rest = [_as_labelled(a, figure, package) for a in rest]
     if figure.metric == "sharpe":
         rest += _risk_free(figure.value, first.value, own.curve, package)
     limit = tolerance(figure.metric, first.value, own.dividends)
     made = decide(figure, [first, *rest], limit, own.source)
+    if not made.accepted and any(NO_CAPITAL in note for note in own.notes):
+        return _missing(figure, "the starting capital was not delivered: what the log earns cannot be put over it")
     if figure.metric != "total_return" and figure.metric != "max_drawdown" and len(own.curve.path.returns) < MIN_RETURNS:
         made = evolve(made, note=f"{len(own.curve.path.returns)} returns only: an annual figure is noisy")
     return evolve(made, data_fault=not made.accepted and made.fault == "faulty_prices")

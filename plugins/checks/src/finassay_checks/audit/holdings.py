@@ -83,6 +83,27 @@ def curve_findings(package: Package) -> Iterator[AuditFinding]:
     )
 
 
+def repeated_values(package: Package) -> Iterator[AuditFinding]:
+    """Dates for which the delivered curve has several rows: equal ones are only noted."""
+    table = chosen(package.fact(read_delivery), "equity")
+    if table is None:
+        return
+    rows = table.frame[table.frame["date"].notna()]
+    rows = rows[rows["date"].duplicated(keep=False)]
+    for day, same in list(rows.groupby("date"))[:MAX_ROWS]:
+        identical = len(same[["equity", "ret"]].drop_duplicates()) == 1
+        stamp = pd.Timestamp(str(day)).date()
+        yield AuditFinding(
+            "duplicate_date",
+            f"{stamp} is there {len(same)} times with {'equal' if identical else 'different'} values",
+            "note" if identical else "data",
+            table.table.where,
+            tuple(f"row {r}" for r in same["row"]),
+            "one row a date",
+            facts={"date": str(stamp), "identical": identical},
+        )
+
+
 def log_findings(package: Package) -> Iterator[AuditFinding]:
     """The profit column of a log of round trips against shares, prices and fees; positions closed by the end of the data."""
     delivered = package.fact(read_delivery)

@@ -47,6 +47,7 @@ _OWN = (
         r"^(?:total |cumulative )?(?:net |realised |realized |overall )?(?:profit|p ?& ?l|pnl|p/l)(?: (?:(?:and|&|/) )?loss)?(?: \(?(?:net|usd|\$|total|eur|gbp)\)?)?"
         r"(?: \[\$\])?$",
     ),
+    ("net_profit", r"^(?:profit total abs|absolute profit|profit abs total)$"),
     ("gross_pnl", r"^(?:total )?gross (?:pnl|p ?& ?l)$"),
     (
         "annual_return",
@@ -57,7 +58,7 @@ _OWN = (
         "total_return",
         r"^(?:rtot(?: log)?|cum(?:ulative)?\.? (?:ret(?:urn)?s?|performance|gain)|holding period return|overall (?:return|performance)|return total|"
         r"total (?:ret(?:urn)?s?|performance|gain|growth)|net (?:total )?return|strategy return|portfolio return|time[ -]*weighted (?:rate of )?return|twr|"
-        r"algorithm period return|portfolio growth)\b|^returns?$",
+        r"algorithm period return|portfolio growth)\b|^returns?$|^profit total(?: pct)?$",
     ),
     (
         "volatility",
@@ -65,7 +66,7 @@ _OWN = (
     ),
     (
         "win_rate",
-        r"^(?:win ?%|wins? (?:rate|ratio|pct|percent(?:age)?)|hit (?:rate|ratio)|percent (?:profitable|winners?)|profitable trades?|winning (?:percentage|share)|success rate)\b",
+        r"^(?:winrate|win ?%|wins? (?:rate|ratio|pct|percent(?:age)?)|hit (?:rate|ratio)|percent (?:profitable|winners?)|profitable trades?|winning (?:percentage|share)|success rate)\b",
     ),
     ("max_drawdown", r"^(?:max(?:imum)?\.? ?)?(?:draw ?down|dd)(?: (?:max|pct|percent))?\b(?!.*(?:duration|days|date|period|avg|average))"),
     ("turnover", r"turn ?-?over"),

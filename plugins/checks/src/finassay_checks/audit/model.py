@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 from attrs import Factory, frozen
 
+from finassay_checks.facts.tables_read import TableRead
+
 AuditVerdict = Literal["pass", "pass_with_note", "wrong", "data_problem", "unverifiable"]
 Severity = Literal["wrong", "data", "note", "info"]
 """`wrong`: a claim or the timing is false. `data`: the input data are faulty. `note`: right under a named reading. `info`: worth knowing."""
@@ -55,19 +57,6 @@ class AuditMetric:
 
 
 @frozen
-class AuditTable:
-    """One delivered table: its role, the mapping of canonical to delivered columns, and why."""
-
-    file: str
-    role: str
-    columns: Mapping[str, str]
-    reasons: tuple[str, ...]
-    rows: int
-    used: bool = False
-    status: Literal["found", "ambiguous", "other"] = "other"
-
-
-@frozen
 class Audit:
     """The result of one audit. `rebuilt` holds what the program rebuilt: source, values and counts."""
 
@@ -75,7 +64,7 @@ class Audit:
     reason: str
     metrics: tuple[AuditMetric, ...]
     findings: tuple[AuditFinding, ...]
-    tables: tuple[AuditTable, ...]
+    tables: tuple[TableRead, ...]
     rebuilt: Mapping[str, Any]
     settings: Mapping[str, Any]
     """Exchange, time zone, cutoff and frequency, each with where it comes from."""

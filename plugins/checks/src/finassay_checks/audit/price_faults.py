@@ -114,6 +114,8 @@ def _duplicates(table: RoleTable, frame: pd.DataFrame) -> list[AuditFinding]:
 def _calendar(table: RoleTable, frame: pd.DataFrame, exchange: str) -> list[AuditFinding]:
     """Sessions without a row and rows on no session, for daily prices of an exchange with weekends."""
     dates = pd.DatetimeIndex(np.sort(frame["date"].unique()))
+    if len(dates) > 20 and periods_per_year(dates) == 365.0 and exchange != "24/7":
+        return _filled_weekends(table, frame)
     if (
         len(dates) < 3
         or periods_per_year(dates) != 252.0
@@ -153,6 +155,21 @@ def _calendar(table: RoleTable, frame: pd.DataFrame, exchange: str) -> list[Audi
             )
         )
     return found
+
+
+def _filled_weekends(table: RoleTable, frame: pd.DataFrame) -> list[AuditFinding]:
+    """Every day of the calendar, where no close of a weekend differs from the one before: closes carried over days without a session."""
+    before = frame.groupby("ticker")["close"].shift(1)
+    weekend = (frame["date"].dt.day_of_week >= 5) & before.notna() & frame["close"].notna()
+    if (
+        weekend.sum() < 6
+        or float((frame["close"] == before)[weekend].mean()) < 0.98
+        or float((frame["close"] == before)[~weekend].mean()) > 0.5
+    ):
+        return []
+    dates = tuple(str(d.date()) for d in pd.DatetimeIndex(frame.loc[weekend, "date"].unique())[:MAX_FOUND])
+    text = f"{len(dates)} dates of weekends repeat the close before: they are no sessions, and returns over them are no returns"
+    return [AuditFinding("row_on_no_session", text, "note", table.table.where, dates, "sessions only")]
 
 
 def _by_ticker(table: RoleTable, frame: pd.DataFrame, sessions: pd.DatetimeIndex) -> list[AuditFinding]:
@@ -275,24 +292,32 @@ def _step_finding(table: RoleTable, frame: pd.DataFrame, rows: Any, step: Any, t
     ]
 
 
+def _in_utc(cells: "pd.Series[Any]") -> "pd.Series[pd.Timestamp] | None":
+    """Stamps that are in UTC: texts that say so, and epoch seconds or milliseconds; None for anything else."""
+    if isinstance(cells.dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        return None
+    numbers = pd.to_numeric(cells, errors="coerce")
+    if len(cells) and numbers.notna().all():
+        unit = next(
+            (u for u, least, most in (("s", 1e8, 7e9), ("ms", 1e11, 7e12)) if numbers.min() >= least and numbers.max() <= most), None
+        )
+        return pd.to_datetime(numbers, unit=unit, errors="coerce") if unit is not None else None  # type: ignore[call-overload]  # a unit
+    texts = cells.astype(str)
+    sample = texts.head(50)
+    if not len(sample) or sample.str.strip().str.contains(_ZONED).mean() < 0.9 or sample.str.contains(":").mean() < 0.9:
+        return None
+    return pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601").dt.tz_localize(None)
+
+
 def stamp_findings(table: RoleTable) -> list[AuditFinding]:
     """Stamps in UTC whose UTC date is the day before the session that they mean."""
     column = table.columns.get("date")
     if column is None or column not in table.table.frame:
         return []
-    raw = table.table.frame[column]
-    if (
-        pd.api.types.is_numeric_dtype(raw.dtype)
-        or isinstance(raw.dtype, pd.DatetimeTZDtype)
-        or pd.api.types.is_datetime64_any_dtype(raw.dtype)
-    ):
-        return []
     frame = _own_rows(table)
-    texts = raw.iloc[frame["row"].to_numpy() - 1].astype(str)
-    sample = texts.head(50)
-    if not len(sample) or sample.str.strip().str.contains(_ZONED).mean() < 0.9 or sample.str.contains(":").mean() < 0.9:
+    utc = _in_utc(table.table.frame[column].iloc[frame["row"].to_numpy() - 1])
+    if utc is None:
         return []
-    utc = pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601").dt.tz_localize(None)
     cut = utc.dt.normalize().to_numpy()
     apart = (frame["date"].to_numpy() - cut).astype("timedelta64[D]").astype(int)
     late = apart == 1

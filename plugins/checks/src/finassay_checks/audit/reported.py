@@ -209,6 +209,8 @@ def _across(table: Table) -> Iterator[Reported]:
 
 def _figure(metric: str, number: Printed, label: str, written: str, where: str, around: str, notes: str) -> Reported:
     value, precision, notation, bare = number.value, number.precision, None, False
+    if metric == "net_profit" and number.unit == "%":
+        metric = "total_return"  # one platform calls the return so
     if metric in FRACTIONS:
         percent_label = bool(_PERCENT.search(label) or _PERCENT.search(notes))
         as_percent = number.unit in ("%", "bp", "bps")

@@ -13,16 +13,18 @@ from finassay_checks.audit.capital import flow_findings
 from finassay_checks.audit.compare import compared
 from finassay_checks.audit.explained import FREQUENCY, is_annualisation
 from finassay_checks.audit.folder import Folder, of_suffix, with_exchange
-from finassay_checks.audit.holdings import curve_findings, held_findings, log_findings
+from finassay_checks.audit.holdings import curve_findings, held_findings, log_findings, repeated_values
 from finassay_checks.audit.levels import level_findings
 from finassay_checks.audit.market import fitting_exchange
-from finassay_checks.audit.model import Audit, AuditFinding, AuditMetric, AuditTable, AuditVerdict
+from finassay_checks.audit.model import Audit, AuditFinding, AuditMetric, AuditVerdict
+from finassay_checks.audit.one_file import one_file_findings
 from finassay_checks.audit.price_faults import price_faults
+from finassay_checks.audit.process import process_findings
 from finassay_checks.audit.timing import announcement_findings, cutoff_findings, membership_findings, signal_findings, weight_findings
 from finassay_checks.audit.trips import trips
 from finassay_checks.audit.turnover import readings, turnover
 from finassay_checks.delivered import read_delivery
-from finassay_checks.facts.tables_read import tables_read
+from finassay_checks.facts.tables_read import TableRead, tables_read
 from finassay_checks.recompute.round_trips import RoundTrips
 
 
@@ -38,7 +40,7 @@ def audit_folder(folder: Folder) -> Audit:
         for f in delivered.findings
         if f.check not in ("no-role",)
     ]
-    tables = _tables(package)
+    tables = package.fact(tables_read)
     findings += [
         AuditFinding("ambiguous_role", f"several tables fit the role of {c.role} equally well: {'; '.join(c.reasons)[:300]}", "note")
         for c in delivered.choices.values()
@@ -78,8 +80,11 @@ def _findings(folder: Folder, metrics: tuple[AuditMetric, ...]) -> Iterable[Audi
     yield from held_findings(package)
     yield from level_findings(package)
     yield from curve_findings(package)
+    yield from repeated_values(package)
     yield from log_findings(package)
     yield from flow_findings(package)
+    yield from process_findings(package)
+    yield from one_file_findings(package)
 
 
 def _metric_findings(package: Package, metrics: tuple[AuditMetric, ...]) -> Iterable[AuditFinding]:
@@ -148,7 +153,7 @@ def _implausible(metric: AuditMetric) -> bool:
     return (name == "max_drawdown" and metric.reported < -1.0) or (name == "win_rate" and not 0 <= metric.reported <= 1)
 
 
-def decided(metrics: tuple[AuditMetric, ...], findings: Iterable[AuditFinding], tables: tuple[AuditTable, ...]) -> tuple[AuditVerdict, str]:
+def decided(metrics: tuple[AuditMetric, ...], findings: Iterable[AuditFinding], tables: tuple[TableRead, ...]) -> tuple[AuditVerdict, str]:
     """The verdict with its reason: what is wrong first, then faulty data, then what cannot be told."""
     findings = list(findings)
     mismatched = [m for m in metrics if not m.accepted]
@@ -176,13 +181,6 @@ def decided(metrics: tuple[AuditMetric, ...], findings: Iterable[AuditFinding], 
         )
         return "pass_with_note", f"right, with notes: {', '.join(names)}"
     return "pass", f"{len(told)} figures recomputed" if told else "nothing wrong was found; no figures are reported"
-
-
-def _tables(package: Package) -> tuple[AuditTable, ...]:
-    return tuple(
-        AuditTable(t.where, t.role, t.columns, t.reasons, t.rows, t.used, "found" if t.used else "ambiguous" if t.ambiguous else "other")
-        for t in package.fact(tables_read)
-    )
 
 
 def _rebuilt(package: Package) -> dict[str, Any]:

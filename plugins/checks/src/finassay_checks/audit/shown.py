@@ -20,7 +20,7 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "findings": [_finding(f) for f in audit.findings],
         "tables": [
             {
-                "file": t.file,
+                "file": t.where,
                 "role": t.role,
                 "columns": dict(t.columns),
                 "reasons": list(t.reasons),
@@ -142,5 +142,5 @@ def _print_tables(out: Any, audit: Audit) -> None:
     for t in audit.tables:
         columns = ", ".join(f"{k} = {v}" for k, v in list(t.columns.items())[:8])
         role = t.role if t.used else f"({t.role})"
-        table.add_row(shown(t.file, 60), role, str(t.rows), shown(columns, 160), shown("; ".join(t.reasons), 160))
+        table.add_row(shown(t.where, 60), role, str(t.rows), shown(columns, 160), shown("; ".join(t.reasons), 160))
     out.print(table)

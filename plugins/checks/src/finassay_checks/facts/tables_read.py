@@ -1,6 +1,7 @@
 """Fact `tables_read`: every role that a delivered table plays, with its columns and the reasons, and whether it is the one that counts."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 from attrs import frozen
 
@@ -22,6 +23,11 @@ class TableRead:
     rows: int
     used: bool
     ambiguous: bool
+
+    @property
+    def status(self) -> Literal["found", "ambiguous", "other"]:
+        """Whether it is the one that counts in its role, one of several that fit equally well, or neither."""
+        return "found" if self.used else "ambiguous" if self.ambiguous else "other"
 
 
 def tables_read(package: Package) -> tuple[TableRead, ...]:

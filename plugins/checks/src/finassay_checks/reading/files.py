@@ -14,6 +14,7 @@ JSON = frozenset({".json", ".jsonl", ".ndjson"})
 WORKBOOKS = frozenset({".xlsx", ".xlsm", ".xls", ".ods", ".xlsb"})
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".rst"})
 HTML = frozenset({".html", ".htm", ".xhtml"})
+XML = frozenset({".xml"})
 PLAIN = frozenset({".txt", ".text", ".log", ""})
 CODE = frozenset({".py", ".r", ".jl", ".sql", ".sh", ".js", ".ts", ".m", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".mk"})
 NOTEBOOKS = frozenset({".ipynb"})
@@ -42,7 +43,7 @@ OBJECTS = frozenset(
     }
 )
 DOCUMENTS = MARKDOWN | HTML | PLAIN | NOTEBOOKS | RICH
-TABLES = DELIMITED | PARQUET | JSON | WORKBOOKS
+TABLES = DELIMITED | PARQUET | JSON | WORKBOOKS | XML
 BOOKKEEPING = frozenset(
     {"requirements.txt", "constraints.txt", "license", "license.txt", "makefile", "dockerfile", ".gitignore", "py.typed", "robots.txt"}
 )
@@ -87,6 +88,12 @@ def _html(path: Path, suffix: str, limits: ReadLimits) -> Content:
     return read_html(read_bytes(path, limits.text_bytes), limits)
 
 
+def _xml(path: Path, suffix: str, limits: ReadLimits) -> Content:
+    from finassay_checks.reading.xml import read_xml
+
+    return read_xml(read_bytes(path, limits.text_bytes), limits)
+
+
 def _plain(path: Path, suffix: str, limits: ReadLimits) -> Content:
     if suffix == ".txt" and path.stat().st_size and _is_delimited(path):
         from finassay_checks.reading.delimited import read_delimited
@@ -127,6 +134,7 @@ _READERS: tuple[tuple[frozenset[str], Callable[[Path, str, ReadLimits], Content]
     (WORKBOOKS, _workbook),
     (MARKDOWN, _markdown),
     (HTML, _html),
+    (XML, _xml),
     (PLAIN, _plain),
     (CODE, _code),
     (NOTEBOOKS, _notebook),

@@ -46,6 +46,30 @@ def _records(value: list[Any], outer: dict[str, Any]) -> pd.DataFrame | None:
     return pd.DataFrame(columns)
 
 
+_CANDLE = ("time", "open", "high", "low", "close", "volume")
+
+
+def _rows(value: list[Any]) -> pd.DataFrame | None:
+    """A list of equally long rows: the first one names the columns, or they are candles as exchanges give them, stamped in epoch time."""
+    if len(value) < 2 or not all(isinstance(row, list) and len(row) == len(value[0]) and all(map(_scalar, row)) for row in value):
+        return None
+    head, width = value[0], len(value[0])
+    if width >= 2 and all(isinstance(cell, str) and cell.strip() and not _number(cell) for cell in head) and len(set(head)) == width:
+        return pd.DataFrame([[_cell(c) for c in row] for row in value[1:]], columns=[cell[:200] for cell in head])
+    if 5 <= width <= 12 and all(isinstance(row[0], int) and row[0] > 10**8 for row in value) and all(_number(c) for c in head[1:5]):
+        names = [*_CANDLE, *(f"field {k}" for k in range(7, 13))][:width]
+        return pd.DataFrame([[_cell(c) for c in row] for row in value], columns=names)
+    return None
+
+
+def _number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return not isinstance(cell, bool)
+
+
 def _mapped(value: dict[str, Any]) -> pd.DataFrame | None:
     """`{column: {key: cell}}`, `{column: [cells]}`, `{key: {column: cell}}`, and the split form `{columns, index, data}`."""
     if {"columns", "data"} <= set(value) and isinstance(value["data"], list) and isinstance(value["columns"], list):
@@ -124,6 +148,9 @@ def _walk(root: Any, limits: ReadLimits) -> Iterator[tuple[str, pd.DataFrame]]:
         seen += 1
         if isinstance(value, list):
             frame = _records(value, outer)
+            if frame is None and (frame := _rows(value)) is not None:
+                yield path, frame
+                continue
             if frame is not None:
                 yield path, frame
             nested = [v for v in value[:2_000] if isinstance(v, (list, dict))]

@@ -91,6 +91,57 @@ def cash_flows(shape: Shape, context: Context) -> Found:
     yield from made("cash_flows", shape, columns, frame, "dated money paid in or out")
 
 
+_INTO = (
+    "netdeposits",
+    "netdeposit",
+    "deposits",
+    "deposit",
+    "contributions",
+    "contribution",
+    "netcontributions",
+    "netflow",
+    "netflows",
+    "cashflow",
+    "cashflows",
+    "netcashflow",
+    "externalflow",
+    "externalflows",
+    "externalcashflow",
+    "capitalflow",
+    "flow",
+    "flows",
+    "inflow",
+    "inflows",
+)
+_OUT_OF = ("withdrawals", "withdrawal", "netwithdrawals", "outflow", "outflows", "redemptions")
+
+
+def flow_columns(shape: Shape, context: Context) -> Found:
+    """Money paid in and out as columns of a table of values: zero on most dates, or added up from the first one on."""
+    date = shape.date
+    into, out = shape.find(_INTO, "number"), shape.find(_OUT_OF, "number")
+    if date is None or shape.wide or shape.ticker is not None or (into is None and out is None):
+        return
+    amount = np.zeros(len(shape.table.frame))
+    columns = {"date": date.name}
+    for column, sign in ((into, 1.0), (out, -1.0)):
+        if column is None:
+            continue
+        columns["amount" if column is into else "withdrawn"] = column.name
+        cells = to_numbers(shape.table.frame[column.name]).fillna(0.0).to_numpy(dtype=float)
+        cells = np.abs(cells) if column is out else cells
+        steps = np.diff(cells, prepend=cells[:1])
+        if np.mean(cells != 0) > 0.5:  # added up: what is there from the start is capital, not a flow
+            if np.mean(steps != 0) > 0.2:
+                return
+            cells = steps
+        amount += sign * cells
+    frame = pd.DataFrame({"date": to_dates(shape.table.frame[date.name], context.timezone), "amount": amount, "timing": ""})
+    frame["row"] = np.arange(1, len(frame) + 1)
+    frame = frame[frame["date"].notna() & (frame["amount"] != 0)].reset_index(drop=True)
+    yield from made("cash_flows", shape, columns, frame, "a column of money paid in or out beside the values")
+
+
 def _flow_words(shape: Shape) -> bool:
     for column in shape.of("text"):
         texts = column.texts.head(200)

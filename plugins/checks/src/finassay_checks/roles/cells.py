@@ -32,9 +32,10 @@ _EMPTY = frozenset(
     {"", "-", "--", "nan", "none", "null", "na", "n/a", "#n/a", "nat", "<na>", "inf", "-inf", "+inf", "infinity", "-infinity"}
 )
 _SUFFIX = {"k": 1e3, "m": 1e6, "mn": 1e6, "mm": 1e6, "bn": 1e9, "b": 1e9}
+_MONEY = r"(?:(?:US|A|C|HK|R)?\$|[€£¥₩₹]|(?:USD|EUR|GBP|GBX|CHF|JPY|CAD|AUD|HKD|CNY|KRW|INR|BRL|SEK|NOK|DKK|PLN|ZAR|MXN|USDT|kr|zł|円|元)(?![a-z]))"
 _NUMBER = re.compile(
-    r"^\(?\s*([-+]?)\s*(?:US\$|[$€£])?\s*([-+]?)\s*(\d[\d,.' \u00a0\u202f]*|\.\d+)(?:[eE]([-+]?\d{1,3}))?\s*(%|x|bps?|bp|k|mn"
-    r"|mm|m|bn|b)?\s*\)?$",
+    rf"^\(?\s*([-+]?)\s*{_MONEY}?\s*([-+]?)\s*(\d[\d,.' \u00a0\u202f]*|\.\d+)(?:[eE]([-+]?\d{{1,3}}))?\s*(%|x|bps?|bp|k(?!r)|mn"
+    rf"|mm|m|bn|b)?\s*{_MONEY}?\s*\)?$",
     re.I,
 )
 DATE_SHARE = 0.95

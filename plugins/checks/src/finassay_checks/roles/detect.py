@@ -370,6 +370,9 @@ def universe(shape: Shape, context: Context) -> Found:
     start = shape.find(MEMBER_FROM, "date")
     end = shape.find(MEMBER_TO, "date")
     others = [c for c in shape.of("date") if c not in (start, end)]
+    if hinted and len(others) == 1 and start is None and end is None and not trade_columns(shape):
+        yield from _snapshots(shape, context, others[0], ticker)
+        return
     unique = ticker.sample.nunique() >= 0.999 * ticker.sample.notna().sum()
     spans = start is not None and (hinted or any(c.key in MEMBER_TO for c in shape.columns))
     if others or round_trip_columns(shape) or not (unique or spans) or not (hinted or spans or shape.rows >= 3):
@@ -377,6 +380,30 @@ def universe(shape: Shape, context: Context) -> Found:
     columns = {"ticker": ticker.name} | {k: c.name for k, c in (("start", start), ("end", end)) if c is not None}
     reason = "named as a universe" if hinted else "one row a ticker without dates"
     yield from made("universe", shape, columns, canonical.simple("universe", shape.table.frame, columns, context.timezone), reason)
+
+
+def _snapshots(shape: Shape, context: Context, date: Column, ticker: Column) -> Found:
+    """Lists of members by date as spans: a member of the first list may have been one before; one that a list lacks left by its date."""
+    columns = {"ticker": ticker.name, "date": date.name}
+    rows = canonical.simple("events", shape.table.frame, columns, context.timezone)
+    lists = rows.groupby("date")["ticker"].agg(set)
+    if not 2 <= len(lists) <= 5_000 or len(rows) > 500_000:
+        return
+    open_: dict[str, tuple[pd.Timestamp | None, int]] = {}
+    first_row = dict(rows.groupby("ticker")["row"].min())
+    spans: list[tuple[str, pd.Timestamp | None, pd.Timestamp | None, int]] = []
+    for k, (day, members) in enumerate(lists.items()):
+        stamp = pd.Timestamp(str(day))
+        gone = {name: open_.pop(name) for name in [n for n in open_ if n not in members]}
+        spans += [(name, since, stamp, row) for name, (since, row) in gone.items()]
+        for name in members - set(open_):
+            open_[name] = (None if k == 0 else stamp, int(first_row[name]))
+    spans += [(name, since, None, row) for name, (since, row) in open_.items()]
+    spans.sort(key=lambda span: (span[3], span[0]))
+    frame = pd.DataFrame(spans, columns=["ticker", "start", "end", "row"])
+    for name in ("start", "end"):
+        frame[name] = pd.to_datetime(frame[name]).astype("datetime64[ns]")
+    yield from made("universe", shape, columns, frame, "lists of members by date")
 
 
 LONG: tuple[Callable[[Shape, Context], Found], ...] = (

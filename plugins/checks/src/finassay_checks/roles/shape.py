@@ -160,6 +160,29 @@ class Shape:
         return all(key in ("cash", "cashweight", "exposure", "invested", "total") for key in others)
 
 
+_LOWER = re.compile(r"[a-z]{1,5}(?:[.\-][a-z]{1,2})?")
+_SUMS = frozenset({"cash", "total", "sum", "net", "gross"})
+_WORDS = (
+    frozenset(key for keys in names.OHLC.values() for key in keys)
+    | names.DATE
+    | names.SIGNAL
+    | names.STATE
+    | names.FACTORS
+    | names.BENCHMARK
+    | frozenset(
+        {"ret", "return", "nav", "equity", "fee", "fees", "cost", "pnl", "qty", "size", "side", "id", "row", "year", "month", "mean", "std"}
+    )
+)
+
+
+def _lower_case(columns: list[Column]) -> dict[str, str]:
+    """Tickers written in lower case across, where every column of numbers is one, besides sums, and none is a word of the field."""
+    across = [c for c in columns if c.kind in ("number", "empty") and c.key not in _SUMS]
+    if len(across) < 2 or not all(_LOWER.fullmatch(c.name) and c.key not in _WORDS for c in across):
+        return {}
+    return {c.name: c.name.upper().replace(".", "-") for c in across}
+
+
 def _ticker_share(column: Column) -> float:
     texts = column.texts
     return float(np.mean([names.looks_like_ticker(_bare(str(text))) for text in texts])) if len(texts) else 0.0
@@ -196,6 +219,8 @@ def shape_of(table: Table, known: frozenset[str], timezone: str) -> Shape:
             ticker = canonical_ticker(label)
             if ticker in known or (names.looks_like_ticker(label) and not label.isdigit()):
                 tickers[label] = ticker
+    if not tickers and _HINT_WIDE.search(table.where):
+        tickers = _lower_case(columns)
     if known and sum(t in known for t in tickers.values()) < 0.5 * len(tickers) and len(tickers) < 5:
         tickers = {label: t for label, t in tickers.items() if t in known}
     return Shape(table, tuple(columns), tickers, len(frame))

@@ -12,10 +12,13 @@ from finassay_checks.roles import accounts, canonical, detect, names
 from finassay_checks.roles.cells import canonical_ticker, to_numbers, to_tickers
 from finassay_checks.roles.context import Context, Found, dates_of, stem_of
 from finassay_checks.roles.context import made as made_role
+from finassay_checks.roles.languages import english
 from finassay_checks.roles.shape import Shape
 from finassay_checks.roles.vocabulary import HINT_CHECK
 
 Matrix = np.ndarray[Any, Any]
+MOST_GROSS = 3.001
+"""Long and short weights together up to which a table named as weights is taken for one."""
 _HINTS: tuple[tuple[Role, re.Pattern[str]], ...] = (
     ("weights", re.compile(r"weight|alloc", re.I)),
     ("positions", re.compile(r"position|share|holding|units", re.I)),
@@ -75,6 +78,8 @@ def content_role(shape: Shape, matrix: Matrix) -> tuple[Role, str]:
         return "weights", "rows sum to at most one, none below zero"
     if hint == "weights" and is_weights(matrix / 100, extra):
         return "weights", "rows sum to at most a hundred, none below zero"
+    if hint == "weights" and known.min() < -0.001 and float(np.nanmax(np.nansum(np.abs(matrix), axis=1))) <= MOST_GROSS:
+        return "weights", "named as weights, long and short, in all at most three times the value"
     if hint == "positions" and known.min() >= -1e-6:
         return "positions", "named as holdings, none below zero"
     if hint == "signals":
@@ -144,7 +149,7 @@ def fields_and_tickers(shape: Shape, context: Context) -> Found:
     for column in shape.columns:
         if column.key in _FIELDS:
             continue  # `Adj Close` alone is a field, not the close of ADJ
-        words = column.name.split()
+        words = english(column.name).split()
         if len(words) == 2 and names.key(words[1]) in _FIELDS and names.key(words[0]) not in _FIELDS:
             words.reverse()  # grouped by ticker: `AAPL Close`
         field = next((f for f, keys in names.OHLC.items() if names.key(words[0]) in keys), None) if len(words) >= 2 else None
@@ -241,6 +246,8 @@ def role_tables(shape: Shape, context: Context) -> list[RoleTable]:
     for detector in detect.LONG:
         found.extend(detector(shape, context))
     found.extend(accounts.actions(shape, context))
+    if any(role.role == "equity" for role in found):
+        found.extend(accounts.flow_columns(shape, context))
     for detector in () if found else (accounts.worded_signals, accounts.cash_flows, accounts.entries):
         found.extend(detector(shape, context))
     return found
