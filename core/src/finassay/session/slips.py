@@ -17,7 +17,7 @@ MANY: Final = 3
 
 _OFF = re.compile(
     r"\b(?:isn't|aren't|wasn't|doesn't|don't|didn't|is not|are not|does not|not (?:quite|what|how|my|right|the)|wrong|off|missing|incomplete"
-    r"|misses|lacks?|differs?|different|bothers? me|no good|way too|too \w+)\b"
+    r"|misses|lacks?|differs?|different|bothers? me|no good|way too|too \w+|never|there (?:should|ought to|has to) be|should have)\b"
 )
 _MORE = re.compile(
     r"\b(?:incomplete|not complete|(?:something|a (?:piece|part|bit))(?:'s| is)? (?:missing|lacking)|(?:more|another part) to it|half of it"
@@ -25,8 +25,10 @@ _MORE = re.compile(
 )
 _EXCESS = re.compile(
     r"\b(?:(?:way |far |much |a bit |a little |running |still )*too (?:hot|high|big|large|deep|much|risky|wild|rough|steep|volatile|bumpy|scary"
-    r"|heavy|frequent|busy|low|slow)|(?:way |far )?on the (?:high|low) side|more than i (?:can|could|want to) (?:stomach|take|bear|live with)"
-    r"|(?:can't|cannot|couldn't) (?:stomach|live with|sleep)|runs? hot)\b"
+    r"|heavy|frequent|busy|low|slow|much)|(?:way |far )?on the (?:high|low) side|(?:more|(?:way |far )?beyond|above|below|less) (?:than )?(?:what )?i(?:'d| would)?"
+    r" (?:can|could|want\w*|like|care for|am willing|was willing)(?: to)?(?: (?:stomach|take|bear|live with|see))?"
+    r"|(?:can't|cannot|couldn't|could not|can not) (?:stomach|live with|sleep|sit through|take)|runs? hot|would never happen"
+    r"|(?:a|an awful|quite a) lot of (?:trading|turnover|risk|swings?|volatility|names|cash|leverage))\b"
 )
 _RISK_FIGURE = re.compile(r"\b(?:vol|volatil\w*|draw ?downs?|loss(?:es)?|swings?|risk\w*|falls?|crash\w*)\b")
 _FIGURE = re.compile(r"\b(?:turnover|trades?|trading|cash|beta|concentrat\w*|names|holdings|leverage|returns?|sharpe|exposure|costs?)\b")
@@ -36,7 +38,7 @@ _SAFE = re.compile(
 )
 _CUES: Final = {
     "risk": re.compile(
-        r"\b(?:exits?|exiting|gets? (?:me |us )?out|getting out|sell(?:s|ing)? (?:out|it|them|a \w+|when)|bail(?:s|ing)?|protect\w*"
+        r"\b(?:exits?|exiting|gets? (?:me |us )?out|getting out|(?:a|no) way out|sell(?:s|ing)?|bail(?:s|ing)?|protect\w*"
         r"|(?:cut|cuts|cutting|limit\w*) (?:the |my |its )?loss(?:es)?|ride\w* (?:it|them) down)\b"
     ),
     "timing": re.compile(
@@ -189,29 +191,62 @@ def _answered_by_item(said: Said, topics: tuple[str, ...]) -> bool:
 
 
 _DECIDES = re.compile(
-    r"\b(?:use|take|hold|keep|set|make it|go with|start with|let's|i want|i'd like|i'd prefer|prefer|fine|ok|okay|good|works|should be|must be"
+    r"\b(?:use|take|hold|keep|set|make it|go with|start with|compare|let's|i want|i'd like|i'd prefer|prefer|fine|ok|okay|good|works|should be|must be"
     r"|at most|at least|no more than|limit|cap)\b"
 )
 _DIGITS = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*")
+_YEARS = re.compile(r"(?:19|20)\d\d")
+_SPOKEN: Final = (
+    (re.compile(r"\b\d+ (?:stocks|names|positions|holdings|companies)\b"), "number of names"),
+    (re.compile(r"[$€£] ?\d|\b\d+ (?:dollars|euros)\b"), "starting capital"),
+)
+"""How a value is said without a word for the choice."""
+_PLAIN_WORDS = re.compile(
+    r"(?:please|with|that|this|them|then|than|from|have|would|like|want|make|start|take|keep|hold|against|into|just|over|only|your|should"
+    r"|about|and|use|the|for|let|fine|good|okay|not|limit)"
+)
+SHORT: Final = 6
+"""An answer of so few words speaks of what was asked."""
 
 
 def open_values(said: Said) -> Iterator[Slip]:
     """A value for something that the belief leaves open: the user's own, or the agent's that it takes sides for."""
     if said.opening or said.action in ("close", "block"):
         return
-    known = set(_DIGITS.findall(normalise(said.agent[:MAX_TEXT])))
+    heard = normalise(said.agent[:MAX_TEXT])
+    known = set(_DIGITS.findall(heard))
     for sentence in said.statements:
-        numbers = _DIGITS.findall(re.sub(r"^\W*\d{1,2}[.):]\s", "", sentence.norm))
-        topics = tuple(said.open_topics(sentence.text))
-        if not numbers or not topics or not _DECIDES.search(sentence.norm) or said.says_an_item(sentence):
+        told = re.sub(r"^\W*\d{1,2}[.):]\s", "", sentence.norm)
+        topics = _left_open(said, sentence, told, known)
+        if not topics or said.says_an_item(sentence):
             continue
-        if any(touches(item, sentence.text) for item in said.before.belief.items) and not NO_VIEW.search(sentence.norm):
+        about_item = any(touches(item, sentence.text) for item in said.before.belief.items)
+        if about_item and not NO_VIEW.search(sentence.norm):
             continue
-        own = [number for number in numbers if number not in known]
-        if own:
-            yield _slip("improvised", Conduct.HINDERED, sentence, (), topics[0].name)
+        numbers = [number for number in _DIGITS.findall(told) if not _YEARS.fullmatch(number)]
+        if numbers:
+            own = [number for number in numbers if number not in known]
+        elif NO_VIEW.search(sentence.norm) or not any(said.asks_openly(topic) for topic in said.open_topics(sentence.text)):
+            continue
         else:
-            yield _slip("endorsed", Conduct.BENIGN, sentence, (), topics[0].name)
+            own = [word for word in re.findall(r"[a-z]{3,}", told) if word not in heard and not _PLAIN_WORDS.fullmatch(word)]
+            if not own:  # the agent's words: no value is made up, and none is endorsed by number
+                continue
+        yield _slip("improvised" if own else "endorsed", Conduct.HINDERED if own else Conduct.BENIGN, sentence, (), topics[0])
+
+
+def _left_open(said: Said, sentence: Sentence, told: str, known: set[str]) -> tuple[str, ...]:
+    """Names of the open choices for which a sentence gives a value."""
+    topics = list(said.open_topics(sentence.text))
+    for expression, words in _SPOKEN:
+        if expression.search(told):
+            topics += [topic for topic in said.before.belief.open_topics if touched(topic.topics, words)]
+    if topics and (_DECIDES.search(told) or _SPOKEN[0][0].search(told)):
+        return tuple(topic.name for topic in topics)
+    bare = len(told.split()) <= SHORT and bool(set(_DIGITS.findall(told)) - known) and not NO_VIEW.search(told)
+    if bare and not any(said.asks(item.topics) for item in said.before.belief.items if item.number is not None):
+        return tuple(topic.name for topic in said.before.belief.open_topics if said.asks_openly(topic))
+    return ()
 
 
 # -- checks and checklists ------------------------------------------------------------------------------------------------
@@ -219,12 +254,13 @@ def open_values(said: Said) -> Iterator[Slip]:
 _CHECKED = re.compile(
     r"(?:\b(?:i|we)(?:'ve| have|'d| had)? (?:\w+ly |also |already |just |now )*|^(?:and |so |ok,? |nice,? )*|[,;:] |\band )"
     r"(?:spot[- ]?checked|checked|double[- ]?checked|cross[- ]?checked|verified|recomputed|recalculated|reconciled|re-?ran|traced|audited"
-    r"|tied (?:out|together|back|up)|added (?:it|them) up|worked (?:it|them) out)\b"
+    r"|tied (?:out|together|back|up)|added (?:it|them) up|worked (?:it|them) out|went (?:through|over) (?:every|all|each|the \w+ (?:row|line|trade))"
+    r"|(?:get|got) (?:to )?the same|ran (?:it|the numbers|them|everything) (?:again|myself))\b"
     r"|\b(?:tie|ties|tied) (?:out|together|up)\b|\breconciles?\b"
     r"|\b(?:it|they|that|this|everything|all|numbers?|figures?|totals?) (?:all )?(?:add|adds|added) up\b"
 )
 _NOT_DONE = re.compile(
-    r"\b(?:can't|cannot|couldn't|could not|n't|not|never|unable|able|need\w*|want\w*|like|please|if|whether|before|once|will|i'll|let me|until"
+    r"\b(?:can't|cannot|couldn't|could not|n't|not|never|unable|able|need\w*|want\w*|like|please|if|whether|before|once|will|i'll|let me|until|can|could|would|should"
     r"|you(?:'ve| have)?)\b(?:\W+\w+){0,4}\W*$|\bto\W*$"
 )
 
@@ -239,7 +275,7 @@ def claims_a_check(said: Said) -> Iterator[Slip]:
 
 
 _LACKS = re.compile(
-    r"\b(?:need|want|send|put|add|include|give me|show me|show|missing|don't (?:see|have)|do not (?:see|have)|only see|isn't|can't|cannot"
+    r"\b(?:need\w*|wants?|send|put|add|include|give me|show me|show|missing|don't (?:see|have)|do not (?:see|have)|only see|isn't|can't|cannot"
     r"|can you|could you|please|let me see|would like|i'd like|no|without|still|where|how many|what i do not)\b"
 )
 _NOT_WANTED = re.compile(r"\bno need\b|\b(?:don't|do not) need\b")
@@ -285,15 +321,19 @@ def checklist(said: Said) -> Iterator[Slip]:
 
 _CHOICES = r"(?:choices|assumptions|settings|defaults|picks|guesses|parameters|details)"
 _THE_REST_OF = re.compile(
-    r"\brest of (?:what|your|the|them)\b|\bwhat(?:ever)? (?:else )?you(?:'ve| have)? (?:picked|chose|chosen|assumed|set|used|went with)\b"
+    r"\brest of (?:what|your|the|them)\b|\bthe rest (?:is|are|looks?|seems?|can|may|stays?)\b|\bwhat(?:ever)? (?:else )?you(?:'ve| have)? (?:picked|chose|chosen|assumed|set|used|went with)\b"
     rf"|\byour (?:own |other )*{_CHOICES}\b|\b(?:the|those|these|all)(?: other)? {_CHOICES} (?:that )?you\b|\bas you (?:have|did|built|set) it\b"
+    r"|\b(?:all|everything|anything)(?: else)? (?:that )?you(?:'ve| have)? (?:picked|chose|chosen|assumed|set|used|did)\b"
 )
 """Unmistakably about the agent's choices."""
-_THE_REST = re.compile(rf"(?<!and )\bthe rest\b|\beverything else\b|\ball the others?\b|\b(?:the|any) other {_CHOICES}\b")
+_THE_REST = re.compile(
+    rf"\bthe rest\b|^\W*rest\b|\b(?:everything|anything) else\b|\ball the others?\b|\b(?:the|any) other {_CHOICES}\b"
+    r"|\botherwise (?:leave|keep) (?:it|things|everything)\b"
+)
 """About them, or about the rest of what was asked."""
 _APPROVES = re.compile(
     r"\b(?:fine|good|ok|okay|stay|stays|keep|works?|agree\w*|right|sounds?|looks? (?:good|right)|happy|leave|go ahead|go with|approved?|yes"
-    r"|no (?:preference|objections?)|as (?:is|it is|they are))\b"
+    r"|no (?:preference|objections?|complaints)|as (?:is|it is|they are)|happy)\b"
 )
 
 
@@ -301,7 +341,8 @@ def approves_the_rest(said: Said) -> Iterator[Slip]:
     """What the agent chose is approved unseen, and something that the belief has a view on is among it."""
     for sentence in said.statements:
         plain = _THE_REST_OF.search(sentence.norm) is not None
-        if not plain and (not _THE_REST.search(sentence.norm) or any(said.open_topics(sentence.text))):
+        of_what_was_asked = NO_VIEW.search(sentence.norm) and ("and the rest" in sentence.norm or any(said.open_topics(sentence.text)))
+        if not plain and (not _THE_REST.search(sentence.norm) or of_what_was_asked):
             continue
         judged = NO_VIEW.search(sentence.norm) or _APPROVES.search(sentence.norm)
         if not judged or re.search(r"\b(?:not|\w+n't|wrong|off)\b", NO_VIEW.sub(" ", sentence.norm)):
