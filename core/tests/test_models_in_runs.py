@@ -383,11 +383,18 @@ def test_a_missing_key_is_told_first_and_beside_other_problems(quick, bench, mon
 
 
 def test_a_key_among_the_settings_is_refused(quick, bench):
+    """Also for a provider that takes no part: all settings stand in the record."""
     bench.tasks("one")
-    bench.settings(PRICES.replace("patience_seconds = 0", "api_key = 'sk-1'"))
+    bench.settings(PRICES + "[run.models.other]\napi_key = 'sk-1'\n")
     code, said = bench.run()
-    assert code == 5
+    assert code == 2
     assert "'api_key' would put a key into the run's record" in said
+    bench.settings(PRICES)
+    code, said = bench.run("-o", f"simulator.effort={KEY}")
+    assert code == 5
+    assert "'effort' would put a key into the run's record" in said
+    assert KEY not in said
+    assert not bench.run_folder.exists()
 
 
 def test_a_model_must_not_change_within_a_session(quick, bench):

@@ -281,7 +281,10 @@ def test_a_torn_last_line_is_left_and_another_malformed_one_named(tmp_path):
     path.write_text(whole + whole[:40])
     assert len(list(read_ledger(path))) == 1
     assert ledger.spent() == 1.0
-    path.write_text("[]\n" + whole)
+    ledger.add(Entry("judge", "p/m", cost_usd=2.0))
+    assert [e.cost_usd for e in read_ledger(path)] == [1.0, 2.0], "what comes after a torn line is whole"
+    assert ledger.spent() == 3.0
+    path.write_text("{}\n" + whole)
     with pytest.raises(InvalidFileError, match="line 1"):
         list(read_ledger(path))
     assert list(read_ledger(tmp_path / "none")) == []
@@ -357,6 +360,15 @@ def test_errors_hold_neither_key_nor_prompt(monkeypatch, kind):
     assert told.value.__suppress_context__
 
 
+def test_a_folder_that_cannot_be_written_is_nobodys_decision(tmp_path):
+    catalog, asked = scripted_catalog(REPLY)
+    (tmp_path / "sealed").write_text("in the way")
+    model = ModelService(catalog, {"scripted": ProviderSettings(concurrency=None)}, tmp_path).get("scripted/m")
+    with pytest.raises(ProviderRefusedError, match="cannot be kept"):
+        model.complete(request())
+    assert len(asked) <= 1
+
+
 def test_short_agreements_are_no_passages():
     assert without_passages("the connection failed", [PROMPT]) == "the connection failed"
     assert without_passages("", [PROMPT]) == ""
@@ -367,7 +379,8 @@ def test_short_agreements_are_no_passages():
 @pytest.mark.parametrize(
     "options", [{"api_key": "x"}, {"API-KEY": "x"}, {"token": "x"}, {"auth_token": "x"}, {"base_url": "https://me:pw@example.org/v1"}]
 )
-def test_no_option_is_a_key(options):
+def test_no_option_is_a_key(monkeypatch, options):
+    monkeypatch.setenv("SOME_API_KEY", "sk-planted-42424242")
     with pytest.raises(UsageError, match="key into the run's record"):
         refuse_keys("p", options)
 

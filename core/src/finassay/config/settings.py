@@ -2,15 +2,18 @@
 
 import json
 import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from attrs import frozen
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from finassay.api.errors import InvalidFileError, UsageError
+from finassay.records.masking import secrets_around
 
 FILE = "finassay.toml"
 PREFIX = "FINASSAY_"
@@ -45,10 +48,42 @@ class ProviderSettings(BaseModel):
     patience_seconds: float = Field(default=600, ge=0, allow_inf_nan=False, description="How long a failure that may pass is waited out.")
     prices: dict[str, ModelRates] = Field(default_factory=dict, description="Rates of models whose price no table knows, by name.")
 
+    @model_validator(mode="after")
+    def _holds_no_key(self) -> "ProviderSettings":
+        option = key_among(self.options)
+        if option is not None:
+            raise ValueError(f"option {option!r} {WOULD_RECORD_A_KEY}")
+        return self
+
     @property
     def options(self) -> dict[str, Any]:
         """What the provider's own options are to be."""
         return dict(self.model_extra or {})
+
+
+WOULD_RECORD_A_KEY = "would put a key into the run's record; keys come from the environment or the keyring"
+_KEYLIKE = re.compile(r"(^|[_-])(api_?key|key|secret|password|token|authorization)$", re.IGNORECASE)
+
+
+def key_among(options: Mapping[str, Any]) -> str | None:
+    """The name of an option that is, or looks like, a key: by its name, by a password in an address, or because the environment holds it."""
+    return next(_keys(options, "", secrets_around()), None)
+
+
+def _keys(value: Any, name: str, secrets: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for inner, held in value.items():
+            place = f"{name}.{inner}" if name else str(inner)
+            if _KEYLIKE.search(str(inner)) and held not in (None, ""):
+                yield place
+            yield from _keys(held, place, secrets)
+    elif isinstance(value, list | tuple):
+        for held in value:
+            yield from _keys(held, name, secrets)
+    elif isinstance(value, str):
+        has_password = "://" in value and "@" in urlsplit(value).netloc
+        if has_password or any(secret in value for secret in secrets):
+            yield name
 
 
 class RunSettings(BaseModel):

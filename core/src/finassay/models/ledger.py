@@ -73,9 +73,11 @@ class Ledger:
                 return
             self.path.parent.mkdir(parents=True, exist_ok=True)
             line = json.dumps(to_json(entry), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             try:
-                os.write(descriptor, line)
+                size = os.fstat(descriptor).st_size
+                torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+                os.write(descriptor, b"\n" + line if torn else line)
             finally:
                 os.close(descriptor)
 
@@ -137,7 +139,10 @@ class RunBudgetError(BudgetError):
 
 
 def read_ledger(path: Path) -> Iterator[Entry]:
-    """The calls that a ledger holds; none if there is no such file. Raises `InvalidFileError` for a malformed whole line."""
+    """The calls that a ledger holds; none if there is no such file. A torn line counts for nothing.
+
+    Raises `InvalidFileError` for another malformed one.
+    """
     if not path.exists():
         return
     with open(path, "rb") as stream:
@@ -147,8 +152,8 @@ def read_ledger(path: Path) -> Iterator[Entry]:
 
 
 def _parsed(line: bytes, place: str) -> Entry | None:
-    if not line.strip():
-        return None
+    if not line.strip() or not line.endswith(b"}\n"):
+        return None  # blank, or what a crash or a full disk left of a line
     try:
         data = json.loads(line[:MAX_LINE])
     except (ValueError, RecursionError) as error:

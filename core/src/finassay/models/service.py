@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from attrs import define, evolve, field, frozen
 
@@ -20,7 +19,7 @@ from finassay.api.errors import BudgetError, FinassayError, InvalidFileError, Pr
 from finassay.api.model import ChatModel, ChatReply, ChatRequest, ModelCapabilities, request_digest
 from finassay.api.verdict import Json
 from finassay.catalog.catalog import Catalog
-from finassay.config.settings import ProviderSettings
+from finassay.config.settings import WOULD_RECORD_A_KEY, ProviderSettings, key_among
 from finassay.models.exchanges import FOLDER, USABLE, ExchangeStore
 from finassay.models.ledger import NAME, Budget, Entry, Ledger, now
 from finassay.models.limits import Limiter
@@ -39,7 +38,6 @@ LOCKS: Final = "sealed/limits"
 """Where the processes of a run agree on limits."""
 MAX_ABOUT: Final = 300
 _UNPLAIN: Final = re.compile(r"[^\w.,:/-]+")
-_KEYLIKE: Final = re.compile(r"(^|[_-])(api_?key|key|secret|password|token)$", re.IGNORECASE)
 
 
 @define
@@ -159,6 +157,12 @@ class ServedModel:
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """A reply, from the run's store where it has one. Raises `ProviderError` once patience is at its end, `BudgetError`."""
+        try:
+            return self._complete(request)
+        except OSError as error:  # of the run's folder: nobody's decision, and no fault of whoever asks
+            raise ProviderRefusedError(f"what {self.id} answered cannot be kept: {error.strerror or type(error).__name__}") from error
+
+    def _complete(self, request: ChatRequest) -> ChatReply:
         if self._store is None:
             return self._inner.complete(request)
         kept = self._kept(self._store, request)
@@ -295,13 +299,9 @@ def split_name(name: str) -> tuple[str, str]:
 
 def refuse_keys(provider: str, options: Mapping[str, Any]) -> None:
     """Raises `UsageError` for a key among options: they stand in records."""
-    for option, value in options.items():
-        userinfo = isinstance(value, str) and "://" in value and "@" in urlsplit(value).netloc
-        if _KEYLIKE.search(option) or userinfo:
-            raise UsageError(
-                f"model provider {provider!r}: option {option!r} would put a key into the run's record",
-                hint="Keys come from the environment or the keyring. See: finassay doctor --models",
-            )
+    option = key_among(options)
+    if option is not None:
+        raise UsageError(f"model provider {provider!r}: option {option!r} {WOULD_RECORD_A_KEY}", hint="See: finassay doctor --models")
 
 
 def blank_entry(role: str, model: str, request: ChatRequest) -> Entry:

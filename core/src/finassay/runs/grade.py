@@ -8,13 +8,14 @@ import multiprocessing
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from importlib.metadata import distribution
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from finassay.api.delivery import Package
 from finassay.api.errors import CatalogError, FinassayError, InvalidFileError
@@ -168,7 +169,9 @@ def _gradings(folder: RunFolder, key: SessionKey) -> list[tuple[Path, dict[str, 
 
 # -- several processes ------------------------------------------------------------------------------------------------
 
+SELDOM: Final = 30.0
 _grader: Grader | None = None
+_said_wait: dict[str, float] = {}
 
 
 def _start(root: Path, settings: RunSettings) -> None:
@@ -176,6 +179,15 @@ def _start(root: Path, settings: RunSettings) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program that asked for gradings decides when they stop
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a grading removes what it made
     _grader = Grader(root, settings)
+    _grader.models.waits = _say_wait
+
+
+def _say_wait(model: str, seconds: float, error: FinassayError) -> None:
+    """A line on the terminal, seldom, about a model that a judge waits for."""
+    now = time.monotonic()
+    if now - _said_wait.get(model, -SELDOM) >= SELDOM:
+        _said_wait[model] = now
+        print(displayed(f"a grading waits {seconds:.0f} s for {model}: {error}"[:600]), file=sys.stderr, flush=True)
 
 
 def _grade(key: SessionKey) -> Scorecard:
