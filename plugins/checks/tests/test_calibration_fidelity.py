@@ -225,3 +225,14 @@ def test_a_yield_curve_rule_by_delivered_rates(tmp_path: Path) -> None:
         made = run(Rules(state=slope >= 0, obey=obey), closes)
         files = made.files("Cash while the curve is inverted.", {"rates.csv": rates})
         assert show(tmp_path / str(obey), files, "timing", rule="yield_curve").stance is stance
+
+
+def test_a_few_short_exits_are_no_staying_invested(tmp_path: Path) -> None:
+    closes = market()
+    state = pd.Series(True, closes.index)
+    for begin in (400, 520, 640):
+        state.iloc[begin : begin + 6] = False
+    others = {"risk": Observable("drawdown-to-cash", {"threshold": 0.5})}
+    out = run(Rules(state=state), closes)
+    assert show(tmp_path / "out", out, "always-invested", others).stance is CONTRADICTS
+    assert show(tmp_path / "in", run(Rules(), closes), "always-invested", others).stance is SUPPORTS

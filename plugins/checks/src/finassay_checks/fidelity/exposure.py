@@ -304,6 +304,7 @@ def vol_target_moved(ledger: Ledger) -> bool | None:
 def always_invested_test(ledger: Ledger, *, controlled: bool = False, by_event: bool = False) -> Shown:
     """The session item `timing.option:none`: exposure of at least 95 % of equity from the first fill on.
 
+    Ten sessions in a row without holdings, or three exits with a cause that is no risk rule's, count against it (spec D.0.6).
     With a risk control of the user's (`controlled`) exposure may be lower by that rule: then only sessions wholly out count against the
     item, and spells that a risk rule began, up to the next purchase, do not count at all. Where trading follows announcements (`by_event`)
     nor do spells that one of them began: what is held may leave the list with no successor.
@@ -316,6 +317,10 @@ def always_invested_test(ledger: Ledger, *, controlled: bool = False, by_event: 
         days = pd.DatetimeIndex(since.index)
         since = since[~(_under_control(ledger, days) | (_emptied_by_event(ledger, since) if by_event else False))]
     share = float((since >= (FULL if not controlled else OUT)).mean()) if len(since) else 1.0
+    run, timed = longest_run(list((since <= OUT).to_numpy())), _timed_exits(ledger, since)
+    if run >= RUN or timed >= 3:
+        note = f"{run} sessions in a row without holdings, {timed} exits from the market that no risk rule caused"
+        return Shown(Stance.CONTRADICTS, share, len(since), note)
     if share >= ENOUGH:
         return Shown(Stance.SUPPORTS, share, len(since), "sessions invested" + ("" if controlled else " to at least 95 %"))
     wholly_out = float((since <= OUT).mean())
@@ -325,6 +330,16 @@ def always_invested_test(ledger: Ledger, *, controlled: bool = False, by_event: 
         len(since),
         "sessions invested" + (", those that a risk rule began left aside" if controlled else " to at least 95 %"),
     )
+
+
+def _timed_exits(ledger: Ledger, exposure: pd.Series) -> int:
+    """Sessions on which the last holding goes by sales that the log or a state gives a cause for, and no risk rule caused."""
+    if ledger.fills is None:
+        return 0
+    timed = ledger.fills["control"] & ~risk_fills(ledger.fills) & (ledger.fills["shares"] < 0)
+    out = exposure.to_numpy() <= OUT
+    first = out & ~np.r_[False, out[:-1]]
+    return int((first & exposure.index.isin(ledger.fills.loc[timed, "fill_date"])).sum())
 
 
 def _emptied_by_event(ledger: Ledger, exposure: pd.Series) -> np.ndarray:
