@@ -149,6 +149,15 @@ def test_recording_does_not_store_failures(store, real):
     assert len(list(store.folder.glob("*.json"))) == 1
 
 
+def test_recording_asks_for_these_options_and_again_for_what_was_of_no_use(store, real):
+    fake, _ = real
+    store.put(MODEL, {"effort": "low"}, REQUEST, REPLY)
+    fake.replies = (ChatReply("", "empty", "real-1"), ChatReply("Hi again.", "stop", "real-1"))
+    model = replay(store, record=True)
+    assert [model.complete(REQUEST).text for _ in range(3)] == ["", "Hi again.", "Hi again."]
+    assert len(fake.requests) == 2
+
+
 def test_recording_what_the_provider_cannot_do(store, real):
     from finassay.api.model import Tool
 

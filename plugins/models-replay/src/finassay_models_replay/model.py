@@ -67,15 +67,17 @@ class ReplayModel:
 
     def complete(self, request: ChatRequest) -> ChatReply:
         """The stored reply. Raises `ProviderRefusedError` naming the digest that is missing, or what the real provider raises."""
-        from finassay.models.exchanges import ExchangeStore
+        from finassay.models.exchanges import USABLE, ExchangeStore
 
         store = ExchangeStore(self.folder)
         digest = request_digest(self.asked, self.options, request)
         try:
-            found = store.get(digest) or self._elsewise(request)
+            found = store.get(digest)
+            if found is None and self._real is None:
+                found = self._elsewise(request)
         except InvalidFileError as error:
             raise ProviderRefusedError(f"{self.id}: {error}", hint="Remove the file, or record the exchange again.") from None
-        if found is not None:
+        if found is not None and (self._real is None or found.reply.finish in USABLE):
             meta: dict[str, Json] = {**found.reply.meta, "replayed": found.digest}
             return evolve(found.reply, usage=evolve(found.reply.usage, cost_usd=None), meta=meta)
         if self._real is None:
