@@ -212,7 +212,9 @@ def test_vetoes_of_the_judge_are_sampled_three_times(tmp_path: Path) -> None:
         assert verdict(card, name).facts["samples"] == [3, 2, 2]
         assert len(verdict(card, name).facts["judge"]["samples"]) == 3
     assert verdict(card, "4.4").level == 3
-    assert sorted(r.repeat for r in asked.requests).count(1) == 3
+    repeats = sorted(r.repeat for r in asked.requests)
+    assert (repeats.count(1), repeats.count(2)) == (1, 1)
+    assert repeats.count(0) > 1
 
 
 # -- bounded size -----------------------------------------------------------------------------------------------------

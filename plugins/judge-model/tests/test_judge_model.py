@@ -47,12 +47,24 @@ def test_a_good_answer() -> None:
         assert delivered in text
 
 
+MANY = ("4.1", "5.1", "4.4", "5.6", "4.5", "5.5")
+
+
 def test_dimensions_of_a_category_share_a_call() -> None:
     asked = model(good)
-    found = judge(asked).answer_all(asks("4.1", "5.1", "4.4", "5.6"))
-    assert [ok(f).reason for f in found] == ["about 4.1", "about 5.1", "about 4.4", "about 5.6"]
-    assert sorted(r.about for r in asked.requests) == ["4.1,4.4", "5.1,5.6"]
-    assert ok(found[2]).facts["call"] == {"place": 2, "of": 2}
+    found = judge(asked).answer_all(asks(*MANY))
+    assert [ok(f).reason for f in found] == [f"about {name}" for name in MANY]
+    assert sorted(r.about for r in asked.requests) == ["4.1,4.4,4.5", "5.1,5.6,5.5"]
+    assert ok(found[2]).facts["call"] == {"place": 2, "of": 3}
+
+
+def test_a_few_levels_share_a_call_whatever_their_category() -> None:
+    asked = model(good)
+    judge(asked).answer_all([*asks(*MANY), *asks("2.7", "4.1", "5.1", "5.6", sample=1), *asks("4.4", "5.5", refused=("never said",))])
+    calls = [(set(r.about.split(",")), r.repeat) for r in asked.requests]
+    assert len(calls) == 4
+    assert ({"2.7", "4.1", "5.1", "5.6"}, 1) in calls
+    assert ({"4.4", "5.5"}, 0) in calls
 
 
 @pytest.mark.parametrize(
@@ -155,7 +167,7 @@ def test_a_provider_that_is_down_leaves_the_other_calls_alone_and_is_not_asked_a
         return said({name: level(2, quote()) for name in questions(request)})
 
     asked = FunctionChatModel(reply)
-    first, second, third = judge(asked).answer_all(asks("4.1", "5.1", "5.6"))
+    first, second, third = judge(asked, groups=[["4.1"], ["5.1", "5.6"]]).answer_all(asks("4.1", "5.1", "5.6"))
     assert ok(first).level == 2
     for lost in (second, third):
         assert failed(lost) == "529"
@@ -176,7 +188,7 @@ def test_a_call_that_the_provider_does_not_take_is_split() -> None:
 def test_a_spent_budget_goes_through(parallel: int) -> None:
     asked = FunctionChatModel(lambda r: BudgetError("spent") if "5.1" in r.about else said({"Q1": level(0)}))  # type: ignore[arg-type, return-value]
     with pytest.raises(BudgetError):
-        judge(asked, parallel=parallel).answer_all(asks("4.1", "5.1", "1.2"))
+        judge(asked, parallel=parallel, isolate=True).answer_all(asks("4.1", "5.1", "1.2"))
 
 
 def test_calls_run_side_by_side_and_know_whom_they_serve() -> None:
@@ -191,7 +203,7 @@ def test_calls_run_side_by_side_and_know_whom_they_serve() -> None:
 
     token = serving.set("session 1")
     try:
-        judge(model(answer), parallel=2).answer_all(asks("4.1", "5.1"))
+        judge(model(answer), parallel=2, isolate=True).answer_all(asks("4.1", "5.1"))
     finally:
         serving.reset(token)
     assert seen == ["session 1", "session 1"]

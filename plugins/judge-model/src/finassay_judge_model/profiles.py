@@ -10,6 +10,8 @@ from finassay.api.grading import JudgeRequest, LabelQuestion
 from finassay_judge_model.options import ModelJudgeOptions
 
 ALONE: Final = "alone"
+FEW: Final = 5
+"""So many levels share a call by the profile `category`, whatever their categories: second samples, second askings."""
 
 
 @frozen
@@ -46,20 +48,25 @@ def plan(requests: Sequence[JudgeRequest], options: ModelJudgeOptions, member: i
     lots: dict[tuple[object, ...], list[int]] = {}
     for index, request in enumerate(requests):
         kind = isinstance(request.question, LabelQuestion)
-        lots.setdefault((id(request.material), kind, request.sample, bool(request.refused), _shared(request, options, index)), []).append(
-            index
-        )
-    return [_group(requests, indexes, options, member) for indexes in lots.values()]
+        lots.setdefault((id(request.material), kind, request.sample, bool(request.refused)), []).append(index)
+    groups: list[Group] = []
+    for lot in lots.values():
+        calls: dict[object, list[int]] = {}
+        for index in lot:
+            calls.setdefault(_shared(requests[index], options, index, len(lot)), []).append(index)
+        groups += [_group(requests, indexes, options, member) for indexes in calls.values()]
+    return groups
 
 
-def _shared(request: JudgeRequest, options: ModelJudgeOptions, index: int) -> object:
-    """What requests of one call have in common; the request's own index if it has a call of its own."""
-    if options.isolate:
-        return index
+def _shared(request: JudgeRequest, options: ModelJudgeOptions, index: int, lot: int) -> object:
+    """What requests of one call have in common; the request's own index if it has a call of its own. `lot` requests came together."""
+    alone = (ALONE, index)
+    if options.isolate or options.profile == "isolate":
+        return alone
     if options.groups:
-        return next((number for number, group in enumerate(options.groups) if request.dimension.id in group), (ALONE, index))
-    category = "labels" if isinstance(request.question, LabelQuestion) else request.dimension.category
-    return {"category": category, "whole": "", "isolate": (ALONE, index)}[options.profile]
+        return next((number for number, group in enumerate(options.groups) if request.dimension.id in group), alone)
+    together = options.profile == "whole" or lot <= FEW or isinstance(request.question, LabelQuestion)
+    return "" if together else request.dimension.category
 
 
 def _group(requests: Sequence[JudgeRequest], indexes: list[int], options: ModelJudgeOptions, member: int) -> Group:
