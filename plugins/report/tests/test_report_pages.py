@@ -139,6 +139,18 @@ def test_a_silent_failure_says_which_veto_failed_and_what_to_look_at(pages: Path
     assert "Delivered equity curve" in said
 
 
+def test_labels_of_the_user_and_their_reasons(pages: Path) -> None:
+    index = Page(read(pages / "index.html")).said
+    assert "How the user kept to its part" in index
+    assert "unraised-piece" in index
+    text = read(pages / "sessions" / "leaker.us-long-only-1.1.html")
+    said = Page(text).said
+    assert "critical-helped" in said
+    assert "calls a part <wrong>" in said
+    assert "The <b>exit</b> is off." in said
+    assert "<b>exit</b>" not in text
+
+
 def test_the_sealed_strategy_stays_off_the_index(pages: Path, run: RunView) -> None:
     index = read(pages / "index.html")
     for item in run.sessions[0].task.belief.items:

@@ -1,7 +1,7 @@
 """The disclosure gate: S_t ∖ S_{t−1} ⊆ Q(a_t) (paper, equation 2), enforced before a message is sent, for every simulator."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from attrs import evolve, frozen
@@ -59,7 +59,8 @@ class Disclosure:
         if verdict is not None:
             told = {name for name, words in verdict.told.items() if name in unclear and contains_quote(words, message)}
             fresh, unclear = fresh | told, set()
-            asked |= {name for name, words in verdict.raised.items() if name in doubtful and contains_quote(words, agent_message)}
+            specific = _specific(self.sayable, verdict.raised)
+            asked |= {name for name, words in specific.items() if name in doubtful and contains_quote(words, agent_message)}
         rejections = self._of_opening(fresh) if opening else _volunteered(fresh - asked)
         voiced = frozenset(item.id for item in self.belief.items)
         after = evolve(self, stated=self.stated | (fresh & voiced), undecided=frozenset(unclear))
@@ -92,6 +93,15 @@ class Heard:
     """What the matcher left open."""
     verdict: DisclosureVerdict | None = None
     """The second check's, if there was one."""
+
+
+def _specific(items: tuple[Item, ...], raised: Mapping[str, str]) -> dict[str, str]:
+    """Raised items whose words are about one component. Words that are to raise several ('tell me everything') raise none."""
+    component = {item.id: item.component for item in items}
+    about: dict[str, set[str]] = {}
+    for name, words in raised.items():
+        about.setdefault(" ".join(words.split()), set()).add(component.get(name, ""))
+    return {name: words for name, words in raised.items() if len(about[" ".join(words.split())]) == 1}
 
 
 def _volunteered(items: frozenset[str]) -> tuple[Rejection, ...]:
