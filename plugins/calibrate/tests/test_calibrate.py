@@ -77,6 +77,18 @@ def test_every_value_of_a_layout_is_drawn():
     drawn = [draw_layout(np.random.default_rng(k)) for k in range(400)]
     for name, options in CHOICES.items():
         assert {getattr(one, name) for one in drawn} == set(options)
+    assert not any(one.prices == "raw-with-splits" and one.trades == "round-trips" for one in drawn)
+
+
+def test_round_trips_and_two_header_rows_are_written_beside_prices_of_every_form(draft):
+    for prices in CHOICES["prices"]:
+        for made in (Layout(prices=prices, trades="signed-fills", files="json-records"), Layout(prices=prices, trades="round-trips")):
+            twin = draft.copy()
+            twin.setup = evolve(draft.setup, layout=made)
+            found = files(twin)
+            if prices == "wide-two-row-header":
+                assert "data/prices.csv" in found
+            assert made.trades != "round-trips" or len(found["results/round_trips.csv"]) > 1_000
 
 
 def test_the_books_of_a_clean_draft_balance(draft):
