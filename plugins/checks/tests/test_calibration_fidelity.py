@@ -236,3 +236,16 @@ def test_a_few_short_exits_are_no_staying_invested(tmp_path: Path) -> None:
     out = run(Rules(state=state), closes)
     assert show(tmp_path / "out", out, "always-invested", others).stance is CONTRADICTS
     assert show(tmp_path / "in", run(Rules(), closes), "always-invested", others).stance is SUPPORTS
+
+
+def test_scores_under_the_factors_name_that_are_something_else(tmp_path: Path) -> None:
+    draw = np.random.default_rng(4).normal(size=(2_000, 10))
+    made = run(Rules(ranking=lambda closes, at: pd.Series(draw[at], closes.columns), schedule="quarterly"))
+    rows = [
+        (day, name, draw[made.closes.index.get_loc(day)][k])
+        for day in pd.DatetimeIndex(made.trades["signal_date"].unique())
+        for k, name in enumerate(made.closes.columns)
+    ]
+    signals = pd.DataFrame(rows, columns=["date", "ticker", "high_52w"])
+    shown = show(tmp_path, made.files(extra={"signals.csv": signals}), "factor", factor="high_52w")
+    assert shown.stance is CONTRADICTS

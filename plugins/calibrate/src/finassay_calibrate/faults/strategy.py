@@ -86,7 +86,13 @@ def no_timing(draft: Draft, rng: Rng) -> Draft | None:
 @fault("timing-added", "2.2", "The investor wants to stay invested; the portfolio steps out below the moving average.")
 def timing_added(draft: Draft, rng: Rng) -> Draft | None:
     s = draft.setup.settings
-    return traded(draft, replace(s, timing="index_ma")) if s.timing == "none" else None
+    twin = traded(draft, replace(s, timing="index_ma")) if s.timing == "none" else None
+    if twin is None:
+        return None
+    # A rule that only puts off the first purchase leaves nothing to see: the report begins with it.
+    equity = twin.tables["equity"]
+    out = (equity["cash"] > 0.99 * equity["equity"]).to_numpy()
+    return twin if out[int(np.argmin(out)) :].sum() >= 5 else None
 
 
 @fault("other-timing-rule", "2.2", "Another timing rule is run than the one that is stated.")

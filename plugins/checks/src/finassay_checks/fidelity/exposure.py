@@ -318,7 +318,7 @@ def always_invested_test(ledger: Ledger, *, controlled: bool = False, by_event: 
         since = since[~(_under_control(ledger, days) | (_emptied_by_event(ledger, since) if by_event else False))]
     share = float((since >= (FULL if not controlled else OUT)).mean()) if len(since) else 1.0
     run, timed = longest_run(list((since <= OUT).to_numpy())), _timed_exits(ledger, since)
-    if run >= RUN or timed >= 3:
+    if run >= RUN or timed >= 3 or _timed_exits(ledger, since, named=True):
         note = f"{run} sessions in a row without holdings, {timed} exits from the market that no risk rule caused"
         return Shown(Stance.CONTRADICTS, share, len(since), note)
     if share >= ENOUGH:
@@ -332,11 +332,17 @@ def always_invested_test(ledger: Ledger, *, controlled: bool = False, by_event: 
     )
 
 
-def _timed_exits(ledger: Ledger, exposure: pd.Series) -> int:
-    """Sessions on which the last holding goes by sales that the log or a state gives a cause for, and no risk rule caused."""
+_TIMING = re.compile(r"timing|market (?:filter|exit|off)|regime|risk.?off|moving average|trend filter", re.IGNORECASE)
+
+
+def _timed_exits(ledger: Ledger, exposure: pd.Series, *, named: bool = False) -> int:
+    """Sessions on which the last holding goes by sales that the log or a state gives a cause for, and no risk rule caused; with `named`
+    only those whose cause the log itself calls timing: one of them is enough."""
     if ledger.fills is None:
         return 0
     timed = ledger.fills["control"] & ~risk_fills(ledger.fills) & (ledger.fills["shares"] < 0)
+    if named:
+        timed &= ledger.fills["cause"].str.contains(_TIMING) & ledger.fills["cause"].str.startswith("reason")
     out = exposure.to_numpy() <= OUT
     first = out & ~np.r_[False, out[:-1]]
     return int((first & exposure.index.isin(ledger.fills.loc[timed, "fill_date"])).sum())

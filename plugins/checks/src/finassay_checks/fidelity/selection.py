@@ -17,6 +17,8 @@ from finassay_checks.fidelity.shown import ENOUGH, Shown, cannot_tell
 METHODS = ("zscore_mean", "rank_mean", "screen_then_rank")
 MAX_COMPOSITES = 24
 LOOK_BACKS = (3, 5, 10, 15, 21, 30, 42, 52, 63, 75, 84, 95, 105, 126, 150, 189, 220, 252, 378, 504)
+FEW_DATES = 5
+UNLIKE = 0.4
 MANY = 30
 """Purchases from which on their mean percentile is no accident."""
 _SCREEN = re.compile(r"\b(?:exclud\w+|filter\w*|minimum price|liquidity|only (?:names|stocks) (?:with|that)|eligib\w+)\b", re.IGNORECASE)
@@ -154,11 +156,11 @@ class Selection:
                 return
             scores = [self.delivered(f) if w == "delivered" else self.score(f, w) for f, w in picked]
             if all(score is not None for score in scores):
-                combined = combine(self._aligned([s for s in scores if s is not None]), method)
+                combined = combine(self.aligned([s for s in scores if s is not None]), method)
                 if combined is not None:
                     yield (method, picked), combined
 
-    def _aligned(self, scores: list[pd.DataFrame]) -> list[pd.DataFrame]:
+    def aligned(self, scores: list[pd.DataFrame]) -> list[pd.DataFrame]:
         """Scores of several sources on the same decisions and tickers: a delivered one is what was last known on each date."""
         if len(scores) < 2 or self.ledger.closes is None:
             return scores
@@ -274,7 +276,7 @@ def factor_test(chosen: Selection, factor: str) -> Shown:
     closer = closer or _other_window(chosen, factor, best)
     if closer:
         return Shown(Stance.CONTRADICTS, best.share, best.count, f"{note}; {closer}")
-    against = _wrong_side(chosen, factor)
+    against = _wrong_side(chosen, factor) or _other_scores(chosen, factor)
     if against:
         return Shown(Stance.CONTRADICTS, best.share, best.count, f"{note}; {against}")
     return Shown(Stance.CANNOT_TELL, best.share, best.count, note)
@@ -291,6 +293,24 @@ def _wrong_side(chosen: Selection, factor: str) -> str:
     if best.percentile >= by_lot or (len(chosen.factors) > 1 and best.bought < MANY):
         return ""
     return f"names bought lie at percentile {best.percentile:.0%} of the factor"
+
+
+def _other_scores(chosen: Selection, factor: str) -> str:
+    """For a factor alone: delivered scores under its name that the buys follow and that rank nothing like the factor at any usual window."""
+    given = chosen.delivered(factor) if len(chosen.factors) == 1 and chosen.served(factor) else None
+    followed = chosen.agreement(given) if given is not None else None
+    if given is None or followed is None or followed.share < ENOUGH:
+        return ""
+    alike = []
+    for window in chosen.windows(factor):
+        score = chosen.score(factor, window)
+        if score is not None:
+            own, other = (s.rank(axis=1) for s in chosen.aligned([score, given]))
+            rows = own.corrwith(other, axis=1).dropna()
+            alike += [abs(float(rows.mean()))] if len(rows) >= FEW_DATES else []
+    if not alike or max(alike) >= UNLIKE:
+        return ""
+    return f"the delivered scores, which the buys follow, have a rank correlation of {max(alike):.2f} with the factor"
 
 
 def _other_window(chosen: Selection, factor: str, own: Agreement) -> str:
