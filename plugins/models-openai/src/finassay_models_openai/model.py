@@ -58,9 +58,9 @@ class OpenAIModel(ProviderModel):
     """One model of OpenAI, or of an endpoint that speaks as OpenAI does."""
 
     api_version: ClassVar = 1
-    Options: ClassVar = OpenAIOptions
+    Options: ClassVar[type[BaseModel]] = OpenAIOptions
     description: ClassVar = "models of OpenAI (key in OPENAI_API_KEY), and of any compatible endpoint by base_url"
-    credentials = ("OPENAI_API_KEY",)
+    credentials: tuple[str, ...] = ("OPENAI_API_KEY",)
     provider: ClassVar = "openai"
 
     def __init__(self, options: OpenAIOptions) -> None:
