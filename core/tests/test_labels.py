@@ -128,6 +128,13 @@ def test_what_was_told_before_may_be_named_and_approved():
     assert label("The rest of what you picked is fine.", "I used inverse volatility weights.", told=(EQUAL,)).label is Conduct.ERROR_FREE
 
 
+def test_nobody_can_act_on_a_correction_in_the_message_that_closes():
+    text, built = "Thanks, that is it. Only give every position the same weight.", "I used inverse volatility weights."
+    assert kinds(label(text, built, action="close")) == {"closes-on-a-correction": (EQUAL,)}
+    assert label(text, built, action="challenge").label is Conduct.ERROR_FREE
+    assert label("Thanks, the position sizing is right.", "I weighted the names equally.", action="close").label is Conduct.ERROR_FREE
+
+
 def test_the_worst_slip_gives_the_label():
     slips = tuple(Slip("x", effect, "r", "q") for effect in (Conduct.BENIGN, Conduct.HELPED))
     assert label_of(1, slips).label is Conduct.HELPED

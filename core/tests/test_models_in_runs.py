@@ -260,6 +260,17 @@ def test_a_resumed_session_pays_for_nothing_twice(quick, bench):
     assert bench.ended() == {key.id: "turn_limit"}
 
 
+def test_a_session_that_is_held_again_is_asked_anew(quick, bench):
+    """What the model answered when the session was void must not make it void again."""
+    bench.tasks("one")
+    (bench.switches / "void").write_text("")
+    said = bench.run("--no-grade")[1]
+    assert bench.ended() == {"worker.one.1": "simulator_void"}, said
+    assert len(list((bench.run_folder.root / "invalid").iterdir())) == 2
+    assert bench.calls()["simulator"] == 3 * 2, "three times an opening and a reply, none from the store"
+    assert leaks(bench.run_folder.root, (MARKER,), sealed=False) == []
+
+
 def test_a_judge_without_its_provider_leaves_its_dimensions_unscored(quick, bench):
     bench.tasks("one")
     assert bench.run("--no-grade")[0] == 0

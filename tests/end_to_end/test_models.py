@@ -3,6 +3,7 @@
 What the server says is simple and always valid: here it matters that a run holds, is killed, goes on, and is graded twice.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -38,6 +39,11 @@ KEYS = {"ANTHROPIC_API_KEY": "sk-ant-planted-01", "OPENAI_API_KEY": "sk-oai-plan
 USER = ("--simulator", "model", "-o", "simulator.model=anthropic/claude-test-1")
 PANEL = ("--judge", "model", "-o", 'judge.panel=["openai/gpt-test-1","google/gemini-test-1"]')
 OTHER = ("--judge", "model", "-o", "judge.model=anthropic/claude-test-1")
+
+GO_ON = (
+    *("Please go on with it.", "I am waiting to see something.", "Carry on, please.", "Take it further.", "Do continue."),
+    *("Thanks so far.", "I am curious.", "No hurry.", "I have time.", "Good to hear from you."),
+)
 
 
 class Vendors:
@@ -77,9 +83,9 @@ def reply(asked: Asked) -> dict[str, Any]:
         return {"verdicts": []}
     if "block_reason" in asked.sent:
         goals = sorted(set(re.findall(r"backtest|traceable-results|report", asked.sent)))
-        number = len(re.findall(r"<<<a\d+>>>", said))
+        number = int(hashlib.sha256(said.encode()).hexdigest(), 16)
         observations = [{"goal": goal, "status": "missing", "citations": []} for goal in goals]
-        message = ("Please go on with it.", "I am waiting to see something.", "Carry on, please.")[number % 3]
+        message = f"{GO_ON[number % 5]} {GO_ON[5 + number // 5 % 5]}"
         return {"observations": observations, "action": "follow_up", "message": message, "evidence": [], "block_reason": None}
     if "steering" in asked.sent:
         names = dict.fromkeys(re.findall(r"^(Q\d+): ", said, re.MULTILINE))

@@ -90,7 +90,10 @@ class Simulator(Protocol):
         ...
 
     def decide(self, scene: Scene, rejections: tuple[Rejection, ...] = ()) -> Decision:
-        """The user's turn after the agent's last message. `rejections` say what was wrong with all tries before."""
+        """The user's turn after the agent's last message. `rejections` say what was wrong with all tries before.
+
+        One that asks a model puts their number into `ChatRequest.repeat`: a try is otherwise answered like the one that was refused.
+        """
         ...
 
 

@@ -36,6 +36,8 @@ BRIEF_SECONDS: Final = 15.0
 """How long a failure is waited out that another call has waited out in vain."""
 LOCKS: Final = "sealed/limits"
 """Where the processes of a run agree on limits."""
+AGAIN: Final = 1_000_000_007
+"""Added to `repeat` for each time that a session was held before."""
 MAX_ABOUT: Final = 300
 _UNPLAIN: Final = re.compile(r"[^\w.,:/-]+")
 
@@ -165,6 +167,8 @@ class ServedModel:
     def _complete(self, request: ChatRequest) -> ChatReply:
         if self._store is None:
             return self._inner.complete(request)
+        if again := served().again:
+            request = evolve(request, repeat=request.repeat + again * AGAIN)
         kept = self._kept(self._store, request)
         if kept is not None:
             entry = blank_entry(self._role, self.id, request)
@@ -188,8 +192,8 @@ class ModelService:
     """Makes the models of one run, or of one process of it.
 
     `folder` is the run's: it holds the store, the ledger and the locks of the limits. Without one nothing is kept, and limits and budget
-    hold for this process alone. Sessions that ask the same of the same model get the same stored reply: whoever wants samples tells them
-    apart by `ChatRequest.repeat`.
+    hold for this process alone. Sessions that ask the same of the same model get the same stored reply: whoever wants samples, or another
+    try after one that was refused, tells them apart by `ChatRequest.repeat`. A session that is held again is told apart here.
     """
 
     catalog: Catalog

@@ -13,6 +13,8 @@ class Serving:
 
     session: str = ""
     turn: int | None = None
+    again: int = 0
+    """How often the session was held before and set aside: what was answered then is not answered again."""
 
 
 _NOBODY = Serving()
@@ -28,9 +30,9 @@ def served() -> Serving:
 
 
 @contextmanager
-def serving(session: str, *, alone: bool = False) -> Iterator[Serving]:
+def serving(session: str, *, again: int = 0, alone: bool = False) -> Iterator[Serving]:
     """Calls in this block, of this thread, serve a session; with `alone` also those of threads that have no session of their own."""
-    one = Serving(session)
+    one = Serving(session, None, again)
     token = _SERVING.set(one)
     if alone:
         _ALONE.append(one)

@@ -219,7 +219,7 @@ class Runner:
                 redact=self._redact,
                 afford=self.built.models.afford,
             )
-            with serving(key.id) as here:
+            with serving(key.id, again=self.folder.times_set_aside(key)) as here:
                 ledger = None if maker.models.asked else self.built.models.ledger
                 observer = _SessionObserver(key, self.observers, progress, here, ledger, maker.choice.id)
                 session = Session(who, Store(events, sealed, self.folder.blobs, workspace), seed=self._seed(key), observer=observer)

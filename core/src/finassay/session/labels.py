@@ -26,6 +26,7 @@ KINDS: Final = {
     "approves-the-rest": "approves the rest of what the agent chose, though a conviction is among it",
     "contradicts": "says something else than the belief",
     "gives-up-a-conviction": "says 'no preference' on something on which the belief has a view",
+    "closes-on-a-correction": "tells a conviction against what was delivered, and closes in the same breath",
     "withheld": "does not answer what was asked about, though the belief has a view",
 }
 """Kind of slip to what a message with it does."""
@@ -39,6 +40,7 @@ CHECKS: Final[tuple[Callable[[Said], Iterator[Slip]], ...]] = (
     slips.checklist,
     slips.open_values,
     slips.approves_the_rest,
+    slips.closes_on_a_correction,
     slips.against_the_belief,
     slips.withheld,
 )

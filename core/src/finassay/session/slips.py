@@ -363,6 +363,15 @@ def _stance(said: Said, item: Item) -> Polarity | None:
     return None
 
 
+def closes_on_a_correction(said: Said) -> Iterator[Slip]:
+    """A conviction is told for the first time in the message that closes, against what was delivered: nobody can act on it any more."""
+    if said.action != "close":
+        return
+    for item in said.before.belief.items:
+        if item.id in said.heard.told and _stance(said, item) is Polarity.CONTRADICTS:
+            yield _slip("closes-on-a-correction", Conduct.HINDERED, said.message, (item.id,), item.id)
+
+
 _WANTS = re.compile(
     r"\b(?:i want|i'd like|i would like|use|make it|should be|let's|go with|i(?:'d)? prefer|please|my \w+ is|i have|set it)\b"
 )

@@ -3,6 +3,7 @@ everything else that a run with models needs. The folder stands in FAKERY_SWITCH
 
 down      while it is there, the provider fails as one that is overloaded, and quotes key and prompt in its error; only for prompts with the
           text that it holds, if it holds one
+void      while it is there, the simulator fails after its model has answered
 calls     a line for each call that was answered: the role
 """
 
@@ -105,6 +106,8 @@ class Talker:
     def decide(self, scene: Scene, rejections: tuple[Rejection, ...] = ()) -> Decision:
         turn = len(scene.conversation.of("agent"))
         self._ask(scene, f"turn {turn}")
+        if (switches() / "void").exists():
+            raise ValueError(f"no decision; {scene.task.belief.items[1].sentence}")
         return Decision("follow_up", tuple(Observation(g.id, "missing") for g in scene.task.goals), f"Please go on, part {turn}.")
 
 

@@ -74,7 +74,7 @@ class ModelSimulator:
         """u_0: one vague idea with the opening items, the universe and the last date of data. Raises `SimulatorError`, `ProviderError`."""
         from finassay_simulator_model import prompts, replies
 
-        asked = self._request(prompts.opening(scene, rejections), replies.OPENING_SCHEMA, scene.seed)
+        asked = self._request(prompts.opening(scene, rejections), replies.OPENING_SCHEMA, scene.seed + len(rejections))
         return replies.text_of(self.model.complete(asked), "message")
 
     def decide(self, scene: Scene, rejections: tuple[Rejection, ...] = ()) -> Decision:
@@ -83,7 +83,7 @@ class ModelSimulator:
 
         earlier = scene.conversation.messages[: -prompts.LAST_MESSAGES]
         messages = prompts.turn(scene, rejections, self._summary(earlier, scene.seed) if earlier else "")
-        asked = self._request(messages, replies.decision_schema(scene.task.goals), scene.seed)
+        asked = self._request(messages, replies.decision_schema(scene.task.goals), scene.seed + len(rejections))
         return replies.decision(self.model.complete(asked))
 
     def check_disclosure(self, items: "Sequence[Item]", user_message: str, agent_message: str, seed: int = 0) -> DisclosureVerdict:
@@ -109,7 +109,9 @@ class ModelSimulator:
             return prompts.extract(earlier)
 
     def _request(self, messages: tuple[ChatMessage, ...], schema: Mapping[str, Json], seed: int) -> ChatRequest:
-        """`repeat` is the session's seed: repeats of a session are asked anew, agents that meet the same user meet the same words."""
+        """`repeat` is the session's seed and, for what may be refused, the number of refusals: repeats of a session and tries of one turn
+        are asked anew, also where a try is told nothing that the one before it was not; agents that meet the same user meet the same words.
+        """
         return ChatRequest(
             messages=messages,
             schema=schema,
