@@ -43,6 +43,17 @@ def test_a_changed_column_has_codes_of_its_own() -> None:
     assert after is not before
 
 
+def test_changed_dates_have_codes_of_their_own() -> None:
+    frame = pd.DataFrame({"date": pd.Timestamp("2020-01-02"), "x": 1.0}, index=range(ROWS))
+    codes, _ = shared.day_codes(frame, "date")
+    frame["x"] += 1.0
+    assert shared.day_codes(frame, "date")[0] is codes
+    frame.loc[3, "date"] = pd.Timestamp("2020-01-01")
+    assert list(shared.day_codes(frame, "date")[1]) == [pd.Timestamp("2020-01-01"), pd.Timestamp("2020-01-02")]
+    frame["date"] = pd.Timestamp("2020-01-03")
+    assert list(shared.day_codes(frame, "date")[1]) == [pd.Timestamp("2020-01-03")]
+
+
 def test_what_was_kept_goes_with_its_owner() -> None:
     frame = pd.DataFrame({"date": pd.date_range("2020-01-01", periods=ROWS)})
     held = id(frame)

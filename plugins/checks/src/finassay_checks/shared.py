@@ -1,7 +1,7 @@
 """What is computed once of a frame or a column, for all that need it, and forgotten with it.
 
 A text column of Arrow's never changes: a changed one is another array. So its codes can be kept as long as it lives, and every frame that
-holds the same column finds them, whatever its other columns. Delivered frames are never written either.
+holds the same column finds them, whatever its other columns.
 """
 
 import weakref
@@ -21,7 +21,8 @@ _KEPT: dict[int, dict[Hashable, Any]] = {}
 
 
 def once(owner: object, key: Hashable, make: Callable[[], T]) -> T:
-    """`make()`, computed once for an owner that nobody changes, and kept as long as it lives. What is kept must not hold the owner."""
+    """`make()`, computed once for an owner and kept as long as it lives. What is kept must not hold the owner, and says nothing about
+    what is written into it later."""
     held = _KEPT.get(id(owner))
     if held is None:
         held = _KEPT[id(owner)] = {}
@@ -56,12 +57,23 @@ def sorted_codes(series: "pd.Series[Any]") -> Codes:
 def day_codes(frame: pd.DataFrame, name: str) -> tuple[NDArray[np.int64], pd.DatetimeIndex]:
     """Codes of a column of dates of a canonical frame, -1 for a missing one, and the distinct dates, sorted."""
 
-    def make() -> tuple[NDArray[np.int64], pd.DatetimeIndex]:
-        codes, dates = pd.factorize(pd.DatetimeIndex(frame[name]), sort=True)
-        codes.flags.writeable = False
-        return codes, pd.DatetimeIndex(dates)
+    column = frame[name]
+    # As long as the column is held here, pandas copies it before anything writes into the frame's: another place tells of a change.
+    kept: list[tuple[pd.Series[Any], tuple[NDArray[np.int64], pd.DatetimeIndex]]] = once(frame, ("days", name), list)
+    if kept and len(kept[0][0]) == len(column) and _place(kept[0][0]) == _place(column):
+        return kept[0][1]
+    codes, dates = pd.factorize(pd.DatetimeIndex(column), sort=True)
+    codes.flags.writeable = False
+    made = codes, pd.DatetimeIndex(dates)
+    if len(frame) >= SHORT:
+        kept[:] = [(column, made)]
+    return made
 
-    return once(frame, ("days", name), make) if len(frame) >= SHORT else make()
+
+def _place(column: "pd.Series[Any]") -> tuple[int, str]:
+    """Where a column's cells lie in memory, and of what type they are."""
+    values = column.to_numpy()
+    return values.__array_interface__["data"][0], str(values.dtype)
 
 
 def positions(index: pd.Index, series: "pd.Series[Any]") -> NDArray[np.int64]:

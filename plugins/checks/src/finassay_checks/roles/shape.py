@@ -194,13 +194,20 @@ def _bare(text: str) -> str:
 
 
 def _sampled_kinds(frame: pd.DataFrame, timezone: str) -> tuple[pd.DataFrame, tuple[Kind, ...]]:
-    """The sampled rows of a frame, and the kind of each column by them."""
+    """The sampled rows of a frame, and the kind of each column by them: found once, as long as the rows are the same."""
     sample = frame.iloc[sample_positions(len(frame))]  # by places: a copy, which does not hold the frame
-    labels, types = [str(name) for name in frame.columns], list(sample.dtypes)
+    kept: list[tuple[pd.DataFrame, tuple[Kind, ...]]] = once(frame, ("kinds", timezone), list)
+    if not kept or not kept[0][0].equals(sample):
+        kept[:] = [(sample, _kinds(sample, timezone))]
+    return kept[0]
+
+
+def _kinds(sample: pd.DataFrame, timezone: str) -> tuple[Kind, ...]:
+    labels, types = [str(name) for name in sample.columns], list(sample.dtypes)
     decimal = [p for p, t in enumerate(types) if t == np.float64 and labels[p] and not names.is_date_name(labels[p])]
     void = np.isnan(sample.iloc[:, decimal].to_numpy()).all(axis=0) if decimal else []
     known: dict[int, Kind] = {p: "empty" if empty else "number" for p, empty in zip(decimal, void, strict=True)}
-    return sample, tuple(known[p] if p in known else _kind(sample.iloc[:, p], labels[p], timezone) for p in range(len(labels)))
+    return tuple(known[p] if p in known else _kind(sample.iloc[:, p], labels[p], timezone) for p in range(len(labels)))
 
 
 def shape_of(table: Table, known: frozenset[str], timezone: str) -> Shape:
@@ -208,7 +215,7 @@ def shape_of(table: Table, known: frozenset[str], timezone: str) -> Shape:
     from finassay_checks.roles.cells import canonical_ticker
 
     frame = table.frame
-    sample, kinds = once(frame, ("kinds", timezone), lambda: _sampled_kinds(frame, timezone))
+    sample, kinds = _sampled_kinds(frame, timezone)
     columns: list[Column] = []
     tickers: dict[str, str] = {}
     for position, name in enumerate(frame.columns):
