@@ -19,12 +19,14 @@ from finassay.grading.dimensions import DIMENSIONS
 from finassay.records.files import write_atomically
 from finassay.runs.folder import RunFolder, SessionKey
 from finassay_agree.gradings import JUDGED, SHARED, graded, raters, stored_ratings
-from finassay_agree.measure import Agreement, Comparison, Interval, compare
+from finassay_agree.measure import Agreement, Comparison, compare
 from finassay_agree.ratings import Ratings, of_file
 
 KIND = "finassay-agreement"
 SCHEMA = 1
 MAX_COMPARISONS = 12
+WIDTH = 22
+"""Characters of a title, so that a table fits a terminal of 80."""
 
 
 @frozen
@@ -99,19 +101,20 @@ def _pairs(
 
 def show(found: Comparison, console: Console) -> None:
     """One table: a line a dimension, and one for all."""
-    table = Table(title=Text(f"{found.first}  ~  {found.second}"), title_justify="left")
+    table = Table(title=Text(f"{found.first}  ~  {found.second}"), title_justify="left", box=None, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("dimension", no_wrap=True)
-    for name in ("pairs", "exact", "adj.", "kappa", "bias", "no verdict"):
+    for name in ("pairs", "exact", "+-1", "kappa", "95 %", "bias", "missing"):
         table.add_column(name, justify="right", no_wrap=True)
     titles = {d.id: d.title for d in DIMENSIONS}
     for one in found.by_dimension:
         mark = " *" if one.dimension in SHARED else ""
-        table.add_row(f"{one.dimension} {titles[one.dimension]}{mark}", *_cells(one))
+        table.add_row(f"{one.dimension} {titles[one.dimension][:WIDTH]}{mark}", *_cells(one))
     table.add_section()
     table.add_row(f"all, {found.overall.sessions} sessions", *_cells(found.overall), style="bold")
     console.print(table)
     console.print(
-        "kappa with quadratic weights; bias: the second's level minus the first's; no verdict: of the first, of the second, of both",
+        "+-1: levels at most one apart; kappa with quadratic weights and its interval; bias: the second's level minus the first's;\n"
+        "missing: no verdict of the first, of the second, of both",
         markup=False,
     )
     if any(one.dimension in SHARED for one in found.by_dimension):
@@ -125,13 +128,12 @@ def _cells(one: Agreement) -> tuple[str, ...]:
         str(one.pairs),
         _number(one.exact, ".0%"),
         _number(one.adjacent, ".0%"),
-        _number(one.kappa, ".2f", one.kappa_interval),
+        _number(one.kappa, ".2f"),
+        f"{one.kappa_interval[0]:.2f}, {one.kappa_interval[1]:.2f}" if one.kappa_interval else "",
         _number(one.bias, "+.2f"),
         f"{one.first_abstained}/{one.second_abstained}/{one.both_abstained}",
     )
 
 
-def _number(value: float | None, form: str, interval: Interval | None = None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:{form}}" + (f" ({interval[0]:{form}}, {interval[1]:{form}})" if interval else "")
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else f"{value:{form}}"
