@@ -1,7 +1,9 @@
 """A judge over a model under attack: one that obeys is caught, one that does not holds, and one that wavers is measured."""
 
+import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,9 @@ from finassay.api.model import ChatReply, ChatRequest
 from finassay.catalog.catalog import Catalog
 from finassay.runs.build import GradingParts
 from finassay.testing.fakes import FakeModels, FunctionChatModel
+from finassay_agree.gradings import parse_judge
+from finassay_agree.measure import Comparison, compare
+from finassay_agree.ratings import Ratings
 from finassay_calibrate import calibration as calibrating
 from finassay_calibrate.clean.build import draft_of, setup_of
 from finassay_calibrate.clean.draft import Draft
@@ -149,7 +154,7 @@ def test_a_spent_budget_ends_the_calibration(monkeypatch: pytest.MonkeyPatch) ->
         attacked(spent, monkeypatch)
 
 
-def test_from_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+def test_from_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Service:
         def to(self, role: str) -> FakeModels:
             assert role == "judge"
@@ -160,10 +165,35 @@ def test_from_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: object
     arguments = ["--only", "judges", "--judge", "model", "--judge-option", "model=fake/model", "--judge-deliveries", "2", "--repeats", "2"]
     done = CliRunner().invoke(calibrate, [*arguments, "--out", str(tmp_path)], catch_exceptions=False)
     assert done.exit_code == 0
-    page = (tmp_path / "calibration.html").read_text("utf-8")  # type: ignore[operator]
+    page = (tmp_path / "calibration.html").read_text("utf-8")
     assert "Agreement of the judge" in page
     assert "model, repeat 1 and model, repeat 2" in page
     assert "--judge model --judge-option model=fake/model" in page
     wrong = CliRunner().invoke(calibrate, ["--only", "judges", "--judge-option", "model", "--out", str(tmp_path)])
     assert wrong.exit_code == 2
     assert "KEY=VALUE" in wrong.output
+
+
+def test_labels_of_people_are_compared_with_the_same_judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = []
+
+    def agreeing(request: Any) -> list[Comparison]:
+        asked.append(request)
+        people = Ratings("ann", {("s", "2.7"): 2})
+        return [compare(Ratings("model", {("s", "2.7"): 3}), people, ["2.7"])]
+
+    monkeypatch.setattr(calibrating, "agreeing", agreeing)
+    monkeypatch.setattr("finassay_calibrate.parties.judges.attack_judge", lambda *_: JudgeRun(()))
+    labels, run = tmp_path / "labels.csv", tmp_path / "run"
+    labels.write_text("session,dimension,level\ns,2.7,2\n", "utf-8")
+    run.mkdir()
+    options = ["--judge", "model", "--judge-option", "model=fake/model", "--judge-option", "isolate=true"]
+    common = ["--only", "judges", *options, "--labels", str(labels), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(calibrate, [*common, "--labelled-run", str(run)], catch_exceptions=False)
+    assert done.exit_code == 0
+    (request,) = asked
+    assert (request.run, request.labels) == (run, labels)
+    assert parse_judge(request.judges[0]).options == {"model": "fake/model", "isolate": True}
+    record = json.loads((tmp_path / "out" / "calibration.json").read_text("utf-8"))
+    assert [(a["second"], a["overall"]["bias"]) for a in record["agreement"]] == [("ann", -1.0)]
+    assert CliRunner().invoke(calibrate, common).exit_code == 2
