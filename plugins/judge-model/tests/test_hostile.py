@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from finassay.api.delivery import Package
 from finassay.api.grading import Answer, Document, JudgeRequest, LevelQuestion, Material, Quote, TableView
@@ -148,6 +150,14 @@ def test_what_is_copied_from_the_shown_text_is_found_in_the_delivered_one(delive
     assert Originals((text,)).restored(copied) == (flat(delivered) if shown(text) != text else copied)
     assert flat(Originals((text,)).restored(copied)) in flat(text)
     assert Originals((text,)).restored("never said") == "never said"
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=300), st.integers(0, 300), st.integers(1, 60))
+def test_any_copy_of_any_text_leads_back(text: str, start: int, length: int) -> None:
+    assert len(shown(text)) == len(text)
+    assert shown(shown(text)) == shown(text)
+    copied = flat(flat(shown(text))[start : start + length])
+    assert flat(Originals((text,)).restored(copied)) in flat(text)
 
 
 def test_quotes_of_replaced_characters_hold(tmp_path: Path) -> None:
