@@ -1,6 +1,7 @@
 """A check that a hostile text makes slow gets no verdict, and the rest are graded."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 from attrs import define
@@ -63,3 +64,23 @@ def test_a_block_in_time_is_left_alone():
     with Clock(check_seconds=0.05).limit():
         pass
     time.sleep(0.1)  # no alarm may ring later
+
+
+def test_blocks_of_one_check_share_its_time_and_waiting_between_them_costs_nothing(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("finassay.grading.clock.time", SimpleNamespace(monotonic=lambda: now[0]))
+    clock = Clock(seconds=100, check_seconds=50)
+
+    def spend(check, seconds):
+        with clock.limit(check):
+            now[0] += seconds
+
+    spend("one", 30)
+    now[0] += 10_000  # a judge that is waited for
+    spend("one", 20)
+    with pytest.raises(CheckTimeoutError):
+        spend("one", 1)
+    spend("other", 40)
+    spend("third", 10)
+    with pytest.raises(CheckTimeoutError, match="used up"):
+        spend("fourth", 1)
