@@ -3,7 +3,7 @@
 What the server says is simple and always valid: here it matters that a run holds, is killed, goes on, and is graded twice.
 """
 
-import hashlib
+import itertools
 import json
 import os
 import re
@@ -40,6 +40,7 @@ USER = ("--simulator", "model", "-o", "simulator.model=anthropic/claude-test-1")
 PANEL = ("--judge", "model", "-o", 'judge.panel=["openai/gpt-test-1","google/gemini-test-1"]')
 OTHER = ("--judge", "model", "-o", "judge.model=anthropic/claude-test-1")
 
+NUMBERS = itertools.count()
 GO_ON = (
     *("Please go on with it.", "I am waiting to see something.", "Carry on, please.", "Take it further.", "Do continue."),
     *("Thanks so far.", "I am curious.", "No hurry.", "I have time.", "Good to hear from you."),
@@ -83,7 +84,7 @@ def reply(asked: Asked) -> dict[str, Any]:
         return {"verdicts": []}
     if "block_reason" in asked.sent:
         goals = sorted(set(re.findall(r"backtest|traceable-results|report", asked.sent)))
-        number = int(hashlib.sha256(said.encode()).hexdigest(), 16)
+        number = next(NUMBERS)
         observations = [{"goal": goal, "status": "missing", "citations": []} for goal in goals]
         message = f"{GO_ON[number % 5]} {GO_ON[5 + number // 5 % 5]}"
         return {"observations": observations, "action": "follow_up", "message": message, "evidence": [], "block_reason": None}
