@@ -1,8 +1,10 @@
 """Conformance of the smaller kinds: personas, simulators, judges, checks, readers, channels, guidance, reporters."""
 
+import json
 import re
 import string
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +13,19 @@ from attrs import asdict, frozen
 from finassay.api.conversation import Conversation, Message
 from finassay.api.credentials import credential
 from finassay.api.dimension import Dimension, JudgedBy
-from finassay.api.errors import JudgeError
+from finassay.api.errors import JudgeError, SimulatorError
 from finassay.api.grading import Check, Document, Judge, JudgeRequest, LevelQuestion, Material, Reader
+from finassay.api.labels import Conduct
 from finassay.api.matching import contains_quote, contains_term, stated
 from finassay.api.model import ChatModel, ModelCapabilities
 from finassay.api.persona import Persona
 from finassay.api.scorecard import RunView
-from finassay.api.simulator import Scene, Simulator
+from finassay.api.simulator import DisclosureChecker, Scene, Simulator
 from finassay.api.verdict import Scored
 from finassay.models.service import refuse_keys
+from finassay.records.convert import to_json
 from finassay.session.disclosure import Disclosure
+from finassay.session.labels import labelled
 from finassay.session.validation import validate, validate_opening
 from finassay.testing.result import conformance, require
 from finassay.testing.samples import sample_package, sample_persona, sample_task
@@ -128,6 +133,46 @@ def _answers(subject: SimulatorSubject) -> None:
 def _closes(subject: SimulatorSubject) -> None:
     decision = subject.simulator.decide(_scene("All done, everything is great!"))
     require(decision.action != "close", "closed although nothing was delivered")
+
+
+@conformance("simulator", "keeps-to-its-part", "what gives away or misleads beyond the user's part spoils every result", level="should")
+def _keeps(subject: SimulatorSubject) -> None:
+    for question in QUESTIONS:
+        scene = _scene(question)
+        decision = subject.simulator.decide(scene)
+        gate = Disclosure(scene.task.belief, scene.stated)
+        label = labelled(decision.message, decision.action, scene, gate, gate.read(decision.message, question))
+        slips = [slip for slip in label.slips if slip.effect in (Conduct.HELPED, Conduct.HINDERED)]
+        require(not slips, f"asked {question[:60]!r}, said {decision.message[:200]!r}, which {'; '.join(s.reason for s in slips)}")
+
+
+@conformance(
+    "simulator", "identity-is-plain", "it stands on every session", applies=lambda s: getattr(s.simulator, "identity", None) is not None
+)
+def _identity(subject: SimulatorSubject) -> None:
+    identity = subject.simulator.identity  # type: ignore[attr-defined]
+    require(isinstance(identity, Mapping), f"identity is a {type(identity).__name__}")
+    require(json.loads(json.dumps(to_json(identity))) == to_json(identity), "JSON cannot hold it")
+
+
+@conformance(
+    "simulator",
+    "checks-with-words",
+    "a second check without the words that show it counts for nothing",
+    applies=lambda s: isinstance(s.simulator, DisclosureChecker),
+)
+def _checks(subject: SimulatorSubject) -> None:
+    checker, belief = subject.simulator, sample_task().belief
+    user, agent = "No view. Please go on.", "Working on it."
+    try:
+        verdict = checker.check_disclosure(belief.items, user, agent)  # type: ignore[attr-defined]
+    except SimulatorError:  # no verdict is an answer
+        return
+    known = {item.id for item in belief.items}
+    for words, text in ((verdict.told, user), (verdict.raised, agent)):
+        require(set(words) <= known, f"a verdict on {sorted(set(words) - known)[:3]}, which nobody asked about")
+        for quote in words.values():
+            require(contains_quote(quote, text), f"{quote!r} does not stand in {text!r}")
 
 
 # -- judges -----------------------------------------------------------------------------------------------------------

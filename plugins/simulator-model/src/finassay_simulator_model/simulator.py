@@ -32,7 +32,7 @@ class ModelOptions(BaseModel):
         default=250, ge=0, le=2_000, description="Length of the summary of messages before the last six; 0 takes their beginnings instead."
     )
     max_output_tokens: int = Field(
-        default=4_096, ge=256, le=64_000, description="Limit of one reply, thinking included where the provider counts it."
+        default=8_192, ge=256, le=64_000, description="Limit of one reply, thinking included where the provider counts it."
     )
     temperature: float | None = Field(default=None, ge=0, le=2, description="Left to the provider if not given.")
 
