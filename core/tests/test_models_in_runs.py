@@ -1,7 +1,12 @@
 """Runs whose user and judge are models: kept, gone on with, paid for, and with nothing in the open that should be sealed."""
 
 import json
+import os
+import signal
 import stat
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -136,6 +141,7 @@ def test_a_run_is_played_and_graded_by_models_and_says_so(bench):
     assert card.evaluator.judge_identity["options"] == {"model": "fakery/m"}
     assert "reader-aloud (fakery/m)" in run_view(bench.run_folder).judge
     assert bench.run_folder.manifest()["versions"]["fakery"] == "1.0"
+    assert "User and judge are models of one family (fakery)" in "\n".join(run_view(bench.run_folder).notes)
 
     lines = list(read_ledger(bench.run_folder.root / "ledger.jsonl"))
     simulated = [(e.turn, e.cost_usd) for e in lines if e.role == "simulator"]
@@ -442,6 +448,31 @@ def test_neither_key_nor_belief_stands_in_the_open(quick, bench):
         if path.is_file() and bench.run_folder.is_sealed(path) and "limits" not in path.parts:
             assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
     assert stat.S_IMODE((root / "sealed").stat().st_mode) == 0o700
+
+
+def test_waiting_for_a_provider_ends_at_once_when_interrupted(bench):
+    bench.tasks("one")
+    bench.settings(PRICES.replace("patience_seconds = 0", "patience_seconds = 600"))
+    bench.down()
+    arguments = ["run", "--agent", "worker", "--tasks", "tasks", "--out", "run", *HOLD, "--no-grade"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent / "offered")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "finassay.cli.main", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as program:
+        assert program.stderr is not None
+        assert any(line.startswith("waiting ") for line in program.stderr)
+        program.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        said = program.stderr.read()
+        assert program.wait(30) == 130, said
+    assert time.monotonic() - started < 10
+    assert bench.ended() == {"worker.one.1": None}
+    bench.down(False)
+    assert bench.run("--no-grade")[0] == 0
 
 
 def test_the_ledger_holds_no_words(quick, bench):

@@ -162,5 +162,24 @@ def _notes(folder: RunFolder, sessions: tuple[SessionView, ...], muted: Mapping[
     if refused:
         number = sum(1 for s in sessions if s.scorecard is not None and s.scorecard.grading == "none")
         notes.append(f"Could not be graded, because of how they ended ({', '.join(refused)}): {number} of {len(sessions)} sessions.")
+    if shared := _shared_families(sessions):
+        notes.append(f"User and judge are models of one family ({', '.join(shared)}): what neither of them sees, nobody sees.")
     notes += [f"Observer '{name}' was muted: {reason}" for name, reason in sorted(muted.items())]
     return notes
+
+
+def _shared_families(sessions: Iterable[SessionView]) -> list[str]:
+    """Families of models that play the user and grade, of one session or more."""
+    shared: set[str] = set()
+    for session in sessions:
+        simulator = session.identity.get("simulator")
+        played = simulator.get("identity") if isinstance(simulator, Mapping) else None
+        graded = session.scorecard.evaluator.judge_identity if session.scorecard else None
+        shared |= _families(played) & _families(graded)
+    return sorted(shared - {"unknown"})
+
+
+def _families(identity: Any) -> set[str]:
+    asked = identity.get("asked") if isinstance(identity, Mapping) else None
+    models = asked.values() if isinstance(asked, Mapping) else ()
+    return {str(model.get("family", "unknown")) for model in models if isinstance(model, Mapping)}
