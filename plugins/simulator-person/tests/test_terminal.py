@@ -1,7 +1,9 @@
 """The prompt: only at a terminal, the same words as everywhere, and nobody waits for ever."""
 
 import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from somebody import scene
@@ -96,3 +98,29 @@ def test_what_is_shown_obeys_nobody(capsys):
     assert "\x1b[2J" not in shown
     assert "[red]x[/red]" in shown
     assert "[bold]y" in shown
+
+
+PROGRAM = """
+from somebody import scene
+from finassay_simulator_person.terminal import TerminalOptions, TerminalSimulator
+user = TerminalSimulator(TerminalOptions(timeout_minutes=1))
+decision = user.decide(scene("Which stop level do you want?"))
+print("DECIDED", decision.action, decision.message.splitlines(), [o.status for o in decision.observations])
+"""
+
+
+def test_at_a_real_terminal():
+    """A pseudo-terminal stands for the person's; what is typed arrives as a decision."""
+    pty = pytest.importorskip("pty", reason="pseudo-terminals are there on POSIX systems only")
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "COLUMNS": "100"}
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+    ) as program:
+        os.close(theirs)
+        os.write(ours, b"clarify\nmissing\nmissing\nunc\nTwenty percent.\nFrom entry.\n.\n")
+        out = program.communicate(timeout=60)[0].decode()
+    os.close(ours)
+    assert program.returncode == 0, out
+    assert "DECIDED clarify ['Twenty percent.', 'From entry.'] ['missing', 'missing', 'uncertain']" in out
+    assert "Which stop level do you want?" in out
