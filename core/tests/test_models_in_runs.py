@@ -292,6 +292,26 @@ def test_a_judge_without_its_provider_leaves_its_dimensions_unscored(quick, benc
     assert "4.1" not in {g.dimension for g in card.verdicts if g.unscored}
 
 
+def test_the_same_command_grades_again_what_its_judge_could_not(quick, bench):
+    bench.tasks("one", "two")
+    assert bench.run("--no-grade")[0] == 0
+    bench.down()
+    code, said = bench.run(*JUDGE)
+    assert code == 11, said
+    assert "the judge's models were out of reach for" in said
+    bench.down(False)
+    code, said = bench.run(*JUDGE)
+    assert code == 0, said
+    keys = bench.run_folder.sessions()
+    assert len(keys) == 2
+    for key in keys:
+        (card,) = scorecards(bench.run_folder, key)
+        assert "judge unavailable" not in {g.unscored.reason for g in card.verdicts if g.unscored}
+    asked = bench.calls()
+    assert bench.run(*JUDGE)[0] == 0
+    assert bench.calls() == asked, "what is graded in whole is left alone"
+
+
 # -- money ------------------------------------------------------------------------------------------------------------
 
 

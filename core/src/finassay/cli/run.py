@@ -131,11 +131,12 @@ def raise_unfinished(left: dict[Any, Exception]) -> None:
 def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], observers: Any) -> dict[Any, Exception]:
     """Sessions in threads, their gradings in processes; interrupting gives up the turns and gradings in progress.
 
-    Returns the sessions that were not graded because the money was spent.
+    Returns the sessions that were not graded because the money was spent, or not in whole because the judge's models were away. A session
+    whose last grading lacks its judge is graded again; what was answered is not asked again.
     """
-    from finassay.api.errors import BudgetError
+    from finassay.api.errors import BudgetError, UnfinishedError
     from finassay.cli.progress import RunProgress
-    from finassay.runs.grade import grading_pool, scorecards, stop_children
+    from finassay.runs.grade import grading_pool, lacks_its_judge, scorecards, stop_children
 
     stop = threading.Event()
     waiting: dict[Any, Any] = {}
@@ -145,7 +146,10 @@ def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], ob
         runner.built.models.waits = progress.waits
 
         def after(key: Any) -> None:
-            if submit is not None and not scorecards(folder, key):
+            if submit is None:
+                return
+            cards = scorecards(folder, key)
+            if not cards or lacks_its_judge(cards[0]):
                 waiting[key] = submit(key)
 
         try:
@@ -160,6 +164,8 @@ def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], ob
                     continue
                 observers.call("finassay_session_graded", session=key.id, scorecard=card)
                 progress.graded(key, card)
+                if missing := lacks_its_judge(card):
+                    ungraded[key] = UnfinishedError(f"the judge's models were out of reach for {missing}")
         except KeyboardInterrupt:
             stop.set()
             stop_children()

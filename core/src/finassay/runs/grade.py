@@ -156,6 +156,12 @@ def scorecards(folder: RunFolder, key: SessionKey) -> list[Scorecard]:
     return [from_json(Scorecard, data.get("scorecard"), str(path)) for path, data in stored if data.get("record") == record]
 
 
+def lacks_its_judge(card: Scorecard) -> str:
+    """What was not judged because the models of the judge were out of reach, in words; empty if nothing was. It is worth asking again."""
+    missing = [g.dimension for g in card.verdicts if g.unscored is not None and g.unscored.reason == "judge unavailable"]
+    return ", ".join(missing) if card.evaluator.judge_identity.get("asked") else ""
+
+
 def is_outdated(folder: RunFolder, key: SessionKey) -> bool:
     """Whether there are gradings, and all were made from another record than the session has now."""
     stored = _gradings(folder, key)
