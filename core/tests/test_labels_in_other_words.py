@@ -53,6 +53,13 @@ SLIPS = {
         "It holds on to losers forever, that's not my style.",
         "There should be a way out before the quarter ends.",
         "You never sell anything in between, that's off.",
+        "I do have my own rule for getting out.",
+        "Something about the risk side doesn't feel right.",
+    ),
+    ("hints-at-more", STOPS, BUILT): (
+        "You haven't asked me about the exit yet.",
+        "There is one thing that nobody has asked me about.",
+        "You forgot to ask how I get out.",
     ),
     ("unraised-piece", TIMES, BUILT): (
         "The covariance isn't how I'd estimate it.",
@@ -126,6 +133,8 @@ FREE = {
         "OK, please continue.",
         "I can't follow how you got to the 44%.",
         "So I can tie nothing to anything here.",
+        "Ask me about one part of it and I will tell you.",
+        "As you asked, here is what I think of it: fine.",
     ),
     (STOPS, ASK): (
         "No preference on the number of names, the benchmark or the capital.",

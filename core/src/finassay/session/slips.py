@@ -23,6 +23,14 @@ _MORE = re.compile(
     r"\b(?:incomplete|not complete|(?:something|a (?:piece|part|bit))(?:'s| is)? (?:missing|lacking)|(?:more|another part) to it|half of it"
     r"|only (?:half|part)|not the whole|left (?:something|a piece|a part) out|missing (?:something|a piece|a part|an? \w+))\b"
 )
+_UNASKED = re.compile(
+    r"\b(?:you|nobody|no one)(?:'ve| have| has| had)?(?: (?:haven't|have not|didn't|did not|never|forgot to))?(?: yet| even)? ask(?:ed)?\b"
+)
+_NOT_ASKED = re.compile(r"\b(?:haven't|have not|didn't|did not|never|forgot to|nobody|no one)\b")
+_HOLDS = re.compile(
+    r"\bi(?:'ve| do)? (?:have|got|use|follow)(?: got)? (?:a|an|my|my own|some|certain|clear|firm|strong|specific|strict)(?: \w+)? (?:rules?|levels?|limits?|numbers?"
+    r"|views?|ways?|ideas?|opinions?|method\w*)\b"
+)
 _EXCESS = re.compile(
     r"\b(?:(?:way |far |much |a bit |a little |running |still )*too (?:hot|high|big|large|deep|much|risky|wild|rough|steep|volatile|bumpy|scary"
     r"|heavy|frequent|busy|low|slow|much)|(?:way |far )?on the (?:high|low) side|(?:more|(?:way |far )?beyond|above|below|less) (?:than )?(?:what )?i(?:'d| would)?"
@@ -38,7 +46,7 @@ _SAFE = re.compile(
 )
 _CUES: Final = {
     "risk": re.compile(
-        r"\b(?:exits?|exiting|gets? (?:me |us )?out|getting out|(?:a|no) way out|sell(?:s|ing)?|bail(?:s|ing)?|protect\w*"
+        r"\b(?:risk (?:side|part|piece|handling)|exits?|exiting|gets? (?:me |us )?out|getting out|(?:a|no) way out|sell(?:s|ing)?|bail(?:s|ing)?|protect\w*"
         r"|(?:cut|cuts|cutting|limit\w*) (?:the |my |its )?loss(?:es)?|ride\w* (?:it|them) down)\b"
     ),
     "timing": re.compile(
@@ -118,12 +126,13 @@ def _hints(said: Said, sentence: Sentence, previous: str) -> Iterator[Slip]:
     if said.action in ("close", "block"):
         return
     about = tuple(item for item in said.untold if _speaks_of(item, sentence))
-    if about and _MORE.search(sentence.norm):
-        yield _slip("hints-at-more", Conduct.HELPED, sentence, tuple(item.id for item in about), about[0].piece)
+    unasked = _UNASKED.search(sentence.norm) and _NOT_ASKED.search(sentence.norm) and said.untold
+    if unasked or (about and _MORE.search(sentence.norm)):
+        yield _slip("hints-at-more", Conduct.HELPED, sentence, tuple(item.id for item in about), about[0].piece if about else "")
         return
     unraised = tuple(item for item in about if not said.spoken_of(item) and not _in_the_agents_words(said, item, sentence))
     unraised = tuple(item for item in unraised if not _with_its_level(said, item))
-    if unraised and _OFF.search(sentence.norm) and not _asks_for_files(sentence.norm):
+    if unraised and (_OFF.search(sentence.norm) or _HOLDS.search(sentence.norm)) and not _asks_for_files(sentence.norm):
         yield _slip("unraised-piece", Conduct.HELPED, sentence, tuple(item.id for item in unraised), unraised[0].piece)
     elif _EXCESS.search(sentence.norm) and not said.says_an_item(sentence):
         yield from _excess(said, sentence, previous)
