@@ -1,6 +1,7 @@
 """What is kept of calls to models: exchanges by digest, a ledger without words, and no secret anywhere."""
 
 import json
+import math
 import os
 import stat
 import subprocess
@@ -139,6 +140,51 @@ def test_an_agent_is_never_answered_from_the_store(tmp_path):
     assert not list(service.store.all())
     assert {e.role for e in service.ledger.entries()} == {"agent"}, "whatever it says of itself"
     assert models.asked == {"scripted/m": {"family": "scripted", "options": {}}}
+
+
+# -- what is not sound ------------------------------------------------------------------------------------------------
+
+
+def test_half_characters_of_an_agent_or_a_model_stop_nothing(tmp_path):
+    """An agent could otherwise make its user void with one of them."""
+    half = "a\ud800b"
+    said = ChatReply(
+        half, "stop", half, {half: [half]}, (ToolCall("1", half, {"x": half}),), (Citation(half, half),), REPLY.usage, {"m": half}
+    )
+    catalog, asked = scripted_catalog(said)
+    model = ModelService(catalog, folder=tmp_path).get("scripted/m")
+    first = model.complete(request(half))
+    assert first.text == first.citations[0].url == "a?b"
+    assert first.value == {"a?b": ["a?b"]}
+    assert asked[0].messages[0].text == "a?b"
+    assert evolve(model.complete(request(half)), meta={}) == evolve(first, meta={})
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        None,
+        "Yes.",
+        ChatReply(None, "stop", "m"),  # type: ignore[arg-type]
+        ChatReply("Yes.", "done", "m"),  # type: ignore[arg-type]
+        ChatReply("Yes.", "stop", "m", value={"a": math.nan}),
+        ChatReply("Yes.", "stop", "m", meta={"a": object()}),
+    ],
+)
+def test_what_is_no_reply_is_the_providers_fault(tmp_path, reply):
+    catalog, _ = scripted_catalog(reply)
+    with pytest.raises(ProviderRefusedError, match="scripted/m gave"):
+        ModelService(catalog, folder=tmp_path).get("scripted/m").complete(request())
+
+
+def test_numbers_that_are_none_are_unknown(tmp_path):
+    wrong = Usage("many", -1, True, 2.5, math.inf)  # type: ignore[arg-type]
+    catalog, _ = scripted_catalog(evolve(REPLY, usage=wrong))
+    service = ModelService(catalog, folder=tmp_path)
+    assert service.get("scripted/m").complete(request()).usage == Usage()
+    (entry,) = read_ledger(tmp_path / "ledger.jsonl")
+    assert (entry.input_tokens, entry.output_tokens, entry.cost_usd) == (None, None, None)
 
 
 # -- money ------------------------------------------------------------------------------------------------------------

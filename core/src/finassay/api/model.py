@@ -162,4 +162,4 @@ def request_digest(model: str, options: Mapping[str, Json], request: ChatRequest
     for name in ("role", "about", "seconds"):
         del asked[name]
     text = json.dumps({"model": model, "options": dict(options), "request": asked}, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -26,6 +26,7 @@ from finassay.models.limits import Limiter
 from finassay.models.patience import Patience, Waits, nobody_waits
 from finassay.models.prices import PriceTable, table_for
 from finassay.models.serving import served
+from finassay.models.sound import sound_reply, sound_request
 from finassay.models.structured import Structured
 from finassay.records.masking import secrets_around, without_passages, without_secrets
 
@@ -76,7 +77,7 @@ class _Patient:
     def _attempt(self, request: ChatRequest) -> ChatReply:
         with self.provider.limiter.place():
             try:
-                return self.model.complete(request)
+                return sound_reply(self.model.complete(request), self.name)
             except FinassayError as error:
                 raise self._cleared(error, request) from None
             except Exception as error:  # somebody else's code; what it does not tell apart does not pass by waiting
@@ -160,7 +161,7 @@ class ServedModel:
     def complete(self, request: ChatRequest) -> ChatReply:
         """A reply, from the run's store where it has one. Raises `ProviderError` once patience is at its end, `BudgetError`."""
         try:
-            return self._complete(request)
+            return self._complete(sound_request(request))
         except OSError as error:  # of the run's folder: nobody's decision, and no fault of whoever asks
             raise ProviderRefusedError(f"what {self.id} answered cannot be kept: {error.strerror or type(error).__name__}") from error
 
