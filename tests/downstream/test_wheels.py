@@ -68,7 +68,7 @@ def test_the_core_with_one_adapter(tmp_path, wheelhouse):
 def test_a_strangers_plugin_from_the_template(tmp_path, wheelhouse):
     """Made with `finassay new`, built as a wheel, installed beside the core's wheel alone: listed, and conforming."""
     programs = environment(tmp_path / "venv", wheelhouse, "finassay")
-    for kind, name in (("persona", "stranger"), ("check", "counting"), ("judge", "wordy"), ("channel", "ftp")):
+    for kind, name in (("persona", "stranger"), ("check", "counting"), ("judge", "wordy"), ("channel", "ftp"), ("model", "parrot")):
         run(programs / "finassay", "new", kind, name, "--out", tmp_path, cwd=tmp_path)
         run(UV, "build", "--quiet", "--wheel", "--out-dir", tmp_path / "dist", tmp_path / name)
         wheel = next((tmp_path / "dist").glob(f"*{name}*.whl"))

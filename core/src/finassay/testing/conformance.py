@@ -87,7 +87,7 @@ _SUBJECTS: dict[str, Callable[[ComponentSubject], Any]] = {
     "grammar": lambda s: grammars.GrammarSubject(s.create()),
     "simulator": lambda s: kinds.SimulatorSubject(s.create()),
     "judge": lambda s: kinds.JudgeSubject(s.create()),
-    "model": lambda s: kinds.ModelSubject(s.offer.id, str(s.options.get("name", "")), s.catalog.factory(s.offer), s.create()),
+    "model": lambda s: kinds.ModelSubject(s.offer.id, _name(s), s.catalog.factory(s.offer), s.create()),
     "check": lambda s: kinds.CheckSubject(s.create()),
     "reader": lambda s: kinds.ReaderSubject(s.create()),
     "sandbox": lambda s: processes.SandboxSubject(s.create()),
@@ -95,6 +95,12 @@ _SUBJECTS: dict[str, Callable[[ComponentSubject], Any]] = {
     "guidance": lambda s: s.create(),
     "reporter": lambda s: s.create(),
 }
+
+
+def _name(subject: ComponentSubject) -> str:
+    """The model's name as it is asked for, or as the provider's options have it by default."""
+    default = subject.catalog.factory(subject.offer).Options.model_fields.get("name")
+    return str(subject.options.get("name") or (default.default if default is not None else ""))
 
 
 def run_conformance(

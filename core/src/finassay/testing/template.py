@@ -11,7 +11,7 @@ from finassay.catalog.catalog import kind_named
 from finassay.catalog.kinds import KINDS
 
 TEMPLATES = "templates"
-LONG_NAMES = ("simulator", "judge", "check", "reader", "sandbox", "channel", "guidance", "reporter", "persona")
+LONG_NAMES = ("simulator", "judge", "check", "reader", "sandbox", "channel", "guidance", "reporter", "persona", "model")
 """Kinds whose id alone would not say what a distribution is: its name holds the kind."""
 
 
