@@ -152,7 +152,10 @@ class Models(Protocol):
     """The chat models that a component may use."""
 
     def get(self, name: str, options: Mapping[str, Json] | None = None) -> ChatModel:
-        """The model spelled `PROVIDER/NAME`, with the provider's options. Raises `CatalogError` or `UsageError`; contacts nobody."""
+        """The model spelled `PROVIDER/NAME`, with the provider's options; contacts nobody.
+
+        Raises `CatalogError` or `UsageError`, and `ProviderRefusedError` where there is no key.
+        """
         ...
 
 

@@ -50,9 +50,9 @@ class _SessionObserver:
         self.here, self.ledger, self.agent = here, ledger, agent
 
     def agent_used(self, turn: int, usage: Usage) -> None:
-        """A line in the ledger for an agent that tells what it used, unless it asks the run's own models, which are metered."""
+        """A line in the ledger for an agent that tells what it used; none for one that used nothing, or the run's own models."""
         self.here.turn = turn
-        if self.ledger is not None and any(v is not None for v in asdict(usage).values()):
+        if self.ledger is not None and any(asdict(usage).values()):
             self.ledger.add(
                 Entry(
                     AGENT, self.agent, self.key.id, turn, **asdict(usage), prices="agent" if usage.cost_usd is not None else "", when=now()
