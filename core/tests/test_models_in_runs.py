@@ -189,7 +189,9 @@ def test_another_judge_lies_beside_the_first(quick, bench):
         view = run_view(bench.run_folder, judge=name)
         assert view.judge == "reader-aloud (fakery/m)"
         assert view.sessions[0].scorecard == (cards[2] if name in cards[2].evaluator.hash else cards[1])
-        assert bench.finassay("show", bench.run_folder.root, view.sessions[0].id, "--judge", name)[0] == 0
+        code, said = bench.finassay("show", bench.run_folder.root, view.sessions[0].id, "--judge", name)
+        assert code == 0
+        assert "fakery/m" in said[said.rindex("stored") :], "what this session cost"
     code, said = bench.finassay("show", bench.run_folder.root, "--judge", "nobody")
     assert code == 2
     assert "'nobody' has graded no session" in said
@@ -213,6 +215,7 @@ def test_a_model_under_an_agent_is_metered_and_never_answered_from_the_store(qui
     assert len(lines) == 4
     assert not any(e.stored for e in lines)
     assert {e.session for e in lines} == set(bench.ended())
+    assert sorted(e.turn or 0 for e in lines) == [1, 1, 2, 2]
     assert "[redacted]" in (bench.run_folder.session_path(bench.run_folder.sessions()[0]) / "events.jsonl").read_text()
 
 

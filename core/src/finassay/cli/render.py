@@ -10,7 +10,7 @@ from rich.text import Text
 
 from finassay.api.dimension import Dimension
 from finassay.api.errors import InvalidFileError, UsageError
-from finassay.api.scorecard import Graded, RunView, Scorecard, SessionView
+from finassay.api.scorecard import Graded, RunView, Scorecard, SessionView, Spending
 from finassay.api.task import Task
 from finassay.api.verdict import Evidence, Measured, NotApplicable, Scored, Unscored
 from finassay.cli.words import clean, count, one_line
@@ -90,15 +90,15 @@ def print_run(out: Console, view: RunView) -> None:
         out.print("no session has ended yet")
         return
     out.print(run_table(summarise(view)))
-    print_spending(out, view)
+    print_spending(out, view.spending)
 
 
-def print_spending(out: Console, view: RunView) -> None:
+def print_spending(out: Console, spending: tuple[Spending, ...]) -> None:
     """What models cost; nothing where none was asked."""
     from finassay.grading.tables import spending_table
 
-    if view.spending:
-        out.print(spending_table(view.spending))
+    if spending:
+        out.print(spending_table(spending))
 
 
 def print_notes(out: Console, view: RunView) -> None:
@@ -123,7 +123,7 @@ def list_sessions(out: Console, view: RunView) -> None:
         quality = "-" if card.quality is None else f"{card.quality:.1f}"
         table.add_row(name, end, quality, "yes" if card.accepted else "no", ", ".join(card.failed_vetoes) or "none")
     out.print(table)
-    print_spending(out, view)
+    print_spending(out, view.spending)
 
 
 def show_session(out: Console, view: SessionView) -> None:

@@ -17,8 +17,9 @@ from finassay.api.errors import InvalidFileError, UsageError
 @click.option("--judge", help="Show the gradings of this judge, or of the evaluator whose hash begins like this.  [default: the newest]")
 def show(run: Path, session: str | None, feedback: bool, failed: bool, file: str | None, judge: str | None) -> None:
     """Show one session: conversation, files, every score with source and evidence. Without SESSION: list them."""
-    from finassay.cli.render import console, list_sessions, show_failed, show_file, show_session
+    from finassay.cli.render import console, list_sessions, print_spending, show_failed, show_file, show_session
     from finassay.cli.words import clean
+    from finassay.models.ledger import NAME, read_ledger, sums
     from finassay.runs.folder import RunFolder
     from finassay.runs.view import run_view, session_view
 
@@ -48,3 +49,4 @@ def show(run: Path, session: str | None, feedback: bool, failed: bool, file: str
         show_failed(console(), view)
     else:
         show_session(console(), view)
+        print_spending(console(), tuple(sums(e for e in read_ledger(folder.root / NAME) if e.session == key.id)))

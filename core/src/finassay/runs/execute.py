@@ -49,9 +49,11 @@ class _SessionObserver:
         self.key, self.observers, self.progress = key, observers, progress
         self.here, self.ledger, self.agent = here, ledger, agent
 
+    def turn_started(self, turn: int) -> None:
+        self.here.turn = turn
+
     def agent_used(self, turn: int, usage: Usage) -> None:
         """A line in the ledger for an agent that tells what it used; none for one that used nothing, or the run's own models."""
-        self.here.turn = turn
         if self.ledger is not None and any(asdict(usage).values()):
             self.ledger.add(
                 Entry(

@@ -42,12 +42,16 @@ T = TypeVar("T")
 class Observer(Protocol):
     """Is told what happens; can change nothing."""
 
+    def turn_started(self, turn: int) -> None: ...
     def turn_finished(self, turn: int, cut: bool, seconds: float, files: int) -> None: ...
     def user_spoke(self, turn: int, action: str) -> None: ...
     def agent_used(self, turn: int, usage: Usage) -> None: ...
 
 
 class NullObserver:
+    def turn_started(self, turn: int) -> None:
+        pass
+
     def turn_finished(self, turn: int, cut: bool, seconds: float, files: int) -> None:
         pass
 
@@ -182,6 +186,7 @@ class Session:
         self.who.afford()
         turn = self.state.turn + 1
         message = self.state.conversation.messages[-1].text
+        self.observer.turn_started(turn)
         outcome, failures = self._attempt(turn, message)
         spent = next((e for e in (outcome.error, getattr(outcome.error, "__cause__", None)) if isinstance(e, BudgetError)), None)
         if spent is not None:  # the agent asks models of the run, and the money is spent: this turn is made again when there is more
