@@ -161,6 +161,14 @@ def test_boundary_cases_are_scored_by_the_rule(clean: Package) -> None:
         assert verdict.level == level
 
 
+def test_cases_whose_label_was_dropped_are_undecided_and_not_absent(clean: Package) -> None:
+    labels = dict(list(dict.fromkeys(CASES, "handled").items())[:5])
+    verdict = BoundaryConditions(NoOptions()).run(clean, {"cases": Answer("", labels=labels)})
+    assert isinstance(verdict, Scored)
+    assert (verdict.level, set(verdict.unverified)) == (4, set(CASES) - set(labels))
+    assert isinstance(BoundaryConditions(NoOptions()).run(clean, {"cases": Answer("", labels={})}), Unscored)
+
+
 def settled(check: Check, package: Package) -> bool:
     return isinstance(check.run(package, {}), NotApplicable)
 
@@ -230,7 +238,7 @@ def test_objections_and_when_they_were_resolved(tmp_path: Path) -> None:
             "Now equal weights.",
         ),
     )
-    assert [(o["item"], o["turn"], o["resolved_turn"]) for o in check.facts(fixed)["objections"]] == [(WEIGHTS.id, 1, 2)]
+    assert [(o["turn"], o["resolved_turn"]) for o in check.facts(fixed)["objections"]] == [(1, 2)]
     ignored = objecting(
         tmp_path / "c", ("Monthly, please.", "I used risk parity.", "The position sizing is not what I want.", "Here is a chart.")
     )

@@ -1,5 +1,6 @@
 """Items in words, who raised them, and the levels of 2.1 to 2.6 (equation 6)."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from finassay.api.delivery import Package
 from finassay.api.grading import Answer, Quote
 from finassay.api.strategy import Belief, Item, Number, Observable, Unit
 from finassay.api.verdict import EvidenceKind, NotApplicable, Scored
+from finassay_checks.checks.assessment_conversation import ClarificationQuality, ConversationExperience, ResponsivenessToObjections
 from finassay_checks.checks.strategy_fidelity import (
     QUESTION,
     Execution,
@@ -281,3 +283,25 @@ def test_assumptions_raise_only_if_right_and_count_in_the_rate(tmp_path: Path) -
 def test_what_the_user_volunteers_was_raised_by_the_user(tmp_path: Path) -> None:
     said = ("I like winners of the last half year, skipping the latest month.", "Noted.", "And rebalance once a month.", "Done.")
     assert package(tmp_path, {}, said).fact(elicitation).raised[SCHEDULE.id].by == "user"
+
+
+def test_a_judge_of_the_conversation_is_shown_no_item_that_the_user_has_not_told(tmp_path: Path) -> None:
+    said = (
+        "I like winners of the last half year, skipping the latest month.",
+        "Which schedule do you want?",
+        "No, that is wrong.",
+        "Done.",
+    )
+    made = package(tmp_path, {}, said)
+    for check in (ConversationExperience, ClarificationQuality, ResponsivenessToObjections):
+        told = json.dumps(check(NoOptions()).facts(made), default=str)
+        assert not [item.id for item in (WEIGHTS, SCHEDULE, COST) if item.id in told], check
+    facts = ClarificationQuality(NoOptions()).facts(made)
+    assert (facts["items"], facts["told_by_user"], facts["untold"], facts["raised_by_agent"]) == (4, 1, 3, 1)
+
+
+def test_what_the_second_check_found_told_is_told(tmp_path: Path) -> None:
+    said = ("I like winners of the last half year, skipping the latest month.", "Which schedule do you want?", "Every so often.", "Done.")
+    made = evolve(package(tmp_path, {}, said), confirmed=frozenset({SCHEDULE.id}))
+    assert SCHEDULE.id in made.fact(elicitation).s
+    assert made.fact(elicitation).stated_turn[SCHEDULE.id] == 1

@@ -194,11 +194,11 @@ FACTS: Mapping[str, Mapping[str, tuple[Json, Json, Json]]] = {
         "repeated_messages": (2, 1, 0),
     },
     "5.2": {
-        "untold": (["a", "b", "c"], ["a", "b", "c"], ["a", "b", "c"]),
-        "raised_first_by": ({}, {"a": {"by": "question"}, "b": {"by": "question"}}, {i: {"by": "question"} for i in "abc"}),
-        "asked_by_question": ([], ["a", "b"], ["a", "b", "c"]),
-        "raised_before_last_build": ([], ["a", "b"], ["a", "b", "c"]),
-        "raised_before_first_build": ([], ["a"], ["a", "b", "c"]),
+        "untold": (3, 3, 3),
+        "raised_by_agent": (0, 2, 3),
+        "asked_by_question": (0, 2, 3),
+        "raised_before_last_build": (0, 2, 3),
+        "raised_before_first_build": (0, 1, 3),
     },
     "5.3": {
         "objections": (

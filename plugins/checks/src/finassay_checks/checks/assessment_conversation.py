@@ -126,7 +126,10 @@ class ConversationExperience(JudgedCheck):
 
 
 class ClarificationQuality(JudgedCheck):
-    """H, O, S and who raised each item first."""
+    """How many items there were, and who raised those that the user has told.
+
+    The judge's words on this dimension reach the agent, so it is never shown an item that the user has not told.
+    """
 
     description = "Facts for clarification quality: who raised each item first, coverage, questions per item, assumption rate."
     id = "5-2-clarification-quality"
@@ -135,7 +138,19 @@ class ClarificationQuality(JudgedCheck):
     def facts(self, package: Package) -> Mapping[str, Json]:
         from finassay_checks.fidelity.items import elicitation_facts
 
-        return package.fact(elicitation_facts)
+        facts = package.fact(elicitation_facts)
+        told, raised, untold = frozenset(facts["S"]), facts["raised_first_by"], frozenset(facts["untold"])
+        by_agent = {item for item in untold if raised[item]["by"] in ("question", "assumption", "delivery")}
+        counted = ("untold", "raised_before_last_build", "raised_before_first_build", "asked_by_question")
+        plain = ("clarification_coverage", "assumption_rate", "questions", "questions_per_item", "builds")
+        return {
+            **{name: facts[name] for name in plain},
+            **{name: len(facts[name]) for name in counted},
+            "items": len(facts["H"]),
+            "told_by_user": len(told),
+            "raised_by_agent": len(by_agent),
+            "raised_first_by": {item: by for item, by in raised.items() if item in told},
+        }
 
 
 class ResponsivenessToObjections(JudgedCheck):
@@ -146,9 +161,7 @@ class ResponsivenessToObjections(JudgedCheck):
     dimension = "5.3"
 
     def facts(self, package: Package) -> Mapping[str, Json]:
-        return {
-            "objections": [{"text": o.text, "turn": o.turn, "item": o.item, "resolved_turn": o.resolved} for o in package.fact(objections)]
-        }
+        return {"objections": [{"text": o.text, "turn": o.turn, "resolved_turn": o.resolved} for o in package.fact(objections)]}
 
     def run(self, package: Package, answers: Mapping[str, Answer]) -> Verdict:
         if not package.fact(objections):

@@ -115,10 +115,14 @@ class BoundaryConditions:
         answer = answers.get("cases")
         if answer is None:
             return Unscored("judge unavailable", "the eight cases were not labelled", self.id)
-        labels = {case: answer.labels.get(case, "absent") for case in CASES}
-        applicable = [case for case in CASES if labels[case] != "not applicable"]
+        labels = {case: answer.labels[case] for case in CASES if case in answer.labels}
+        undecided = tuple(case for case in CASES if case not in labels)  # no label, or one without a quote that stands in the delivery
+        if not labels:
+            return Unscored("judge unparsed", "none of the eight cases has a label with a quote", self.id)
+        applicable = [case for case in labels if labels[case] != "not applicable"]
         if not applicable:
-            return Scored(0, Source.HYBRID, self.id, "No case applies, so none is handled.", facts={"labels": labels})
+            told = "No case applies, so none is handled."
+            return Scored(0, Source.HYBRID, self.id, told, unverified=undecided, facts={"labels": labels})
         share = sum(1.0 if labels[c] == "handled" else 0.5 if labels[c] == "mentioned" else 0.0 for c in applicable) / len(applicable)
         evidence = tuple(
             Evidence(
@@ -133,5 +137,6 @@ class BoundaryConditions:
             self.id,
             f"{share:.0%} of {len(applicable)} applicable cases are handled.",
             evidence,
+            unverified=undecided,
             facts={"labels": labels, "share": share},
         )

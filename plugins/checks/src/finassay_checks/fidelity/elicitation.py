@@ -106,6 +106,9 @@ def elicitation(package: Package) -> Elicitation:
                 quotes[item.id] = (_quote(item, message.text), message.id)
                 if item not in belief.items:
                     decided.append(item.id)
+    # What the session's second check found told, in words that the matcher does not know: by the last message at the latest.
+    last = max((m.turn for m in package.conversation.of("user")), default=0)
+    turns |= {item.id: last for item in belief.items if item.id in package.confirmed and item.id not in turns}
     prose = _turn_texts(package)
     known = tuple(item.id for item in belief.items)
     return Elicitation(

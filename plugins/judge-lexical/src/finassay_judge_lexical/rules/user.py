@@ -62,10 +62,7 @@ def _questions(reading: Reading) -> list[Line]:
 def clarification(reading: Reading, facts: Mapping[str, Json]) -> Grade:
     """Who raised what before which build, as the program measured it; the words decide only generic against specific."""
     asked = _questions(reading)
-    untold = list(facts.get("untold") or ())
-    own = [
-        i for i, r in (facts.get("raised_first_by") or {}).items() if i in untold and r.get("by") in ("question", "assumption", "delivery")
-    ]
+    untold, own, by_question = (_count(facts, name) for name in ("untold", "raised_by_agent", "asked_by_question"))
     specific = [line for line in asked if line.words >= 5 and not Text((line,)).find(GENERIC, done=False)]
     if not untold and "untold" in facts:
         return grade(3, "the opening told everything", specific or asked or list(reading.said.lines))
@@ -73,20 +70,22 @@ def clarification(reading: Reading, facts: Mapping[str, Json]) -> Grade:
         return grade(0, "nothing was asked though much was untold")
     if not own and not specific:
         return grade(1, "generic questions only", asked)
-    by_question = len(facts.get("asked_by_question") or ())
-    late = set(facts.get("raised_before_last_build") or ())
-    early = set(facts.get("raised_before_first_build") or ())
+    late, early = _count(facts, "raised_before_last_build"), _count(facts, "raised_before_first_build")
     quoted = specific or asked or list(reading.said.lines)
-    if not set(untold) <= late or by_question * 2 < len(untold):
+    if late < untold or by_question * 2 < untold:
         return grade(
             2 if by_question else 1,
-            f"{len(late)} of {len(untold)} untold points were raised before the last build, {by_question} by a question",
+            f"{late} of {untold} untold points were raised before the last build, {by_question} by a question",
             quoted,
         )
     options, confirms = Text(tuple(asked)).find(OPTIONS, done=False), reading.said.find(CONFIRMS, done=False)
-    if set(untold) <= early and options and confirms:
+    if early >= untold and options and confirms:
         return grade(4, "every untold point was raised before the first build, with options, and confirmed back", options, confirms)
     return grade(3, "every untold point was raised before the last build", quoted)
+
+
+def _count(facts: Mapping[str, Json], name: str) -> int:
+    return int(facts.get(name) or 0)
 
 
 ELSEWHERE = (
