@@ -8,7 +8,7 @@ import pandas as pd
 
 from finassay.api.strategy import Stance
 from finassay_checks.fidelity.execution import after_announcements, risk_fills
-from finassay_checks.fidelity.ledger import BROAD, Ledger, stated_windows
+from finassay_checks.fidelity.ledger import Ledger, stated_windows
 from finassay_checks.fidelity.shown import ENOUGH, HALF, Shown, cannot_tell, longest_run
 from finassay_checks.fidelity.yields import slopes
 
@@ -128,7 +128,7 @@ def timing_test(ledger: Ledger, rule: str) -> Shown:
         if best[0] >= 0.999:
             break
     derived = bool(best[1])
-    if best[0] < HALF and best[1] and longest_run(best[2]) >= RUN and _served(ledger, rule):
+    if best[1] and beyond_chance(best[0], exposure) < HALF and longest_run(best[2]) >= RUN and _served(ledger, rule):
         # A delivered state that is followed says nothing for the rule where the rule's own series give another one.
         return Shown(Stance.CONTRADICTS, best[0], best[1], f"{best[3]}, {longest_run(best[2])} sessions in a row invested while it is off")
     if best[0] < ENOUGH:
@@ -147,12 +147,19 @@ def timing_test(ledger: Ledger, rule: str) -> Shown:
     return Shown(Stance.CONTRADICTS if contradicts else Stance.CANNOT_TELL, share, count, note)
 
 
+def beyond_chance(share: float, exposure: pd.Series) -> float:
+    """What a share of off sessions without holdings is worth (kappa's correction): 0 where it is that of all sessions since the first purchase,
+    1 where all off sessions have none. A portfolio that is mostly out of the market is out on most off sessions of any rule."""
+    out = exposure.to_numpy() <= OUT
+    usual = float(out[int(np.argmin(out)) :].mean())
+    return (share - usual) / (1 - usual) if usual < 1 else 0.0
+
+
 def _served(ledger: Ledger, rule: str) -> bool:
     """Whether the delivery has the rule's own series: prices of the universe, or an index that is called one."""
     if rule in ("breadth", "yield_curve"):
         return ledger.closes is not None
-    frame = ledger.delivered.frame("benchmark")
-    return ledger.market is not None and (frame is None or bool(frame["name"].astype(str).str.contains(BROAD, case=False).any()))
+    return ledger.market is not None and ledger.broad
 
 
 def drawdown_episodes(ledger: Ledger, threshold: float, *, restarted: bool) -> tuple[int, int]:

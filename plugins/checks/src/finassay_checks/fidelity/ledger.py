@@ -41,6 +41,8 @@ class Ledger:
     equity: pd.Series | None = field(repr=False)
     market: pd.Series | None = field(repr=False)
     """The broad index, if a benchmark series is delivered."""
+    broad: bool
+    """Whether `market` is called a broad index by its name, its column or its symbol."""
     targets: pd.DataFrame | None = field(repr=False)
     """Target weights on decision rows; a name without a row has 0."""
     rebuilding: Rebuilding = field(repr=False)
@@ -129,20 +131,44 @@ def _targets(delivered: Delivered) -> pd.DataFrame | None:
     return None if table is None else table.fillna(0.0)
 
 
-def _market(delivered: Delivered, closes: pd.DataFrame | None) -> pd.Series | None:
-    """The delivered index level: a benchmark table, or a ticker among the prices that is an index by name."""
-    frame = delivered.frame("benchmark")
-    if frame is not None and not frame.empty:
+def _market(delivered: Delivered, closes: pd.DataFrame | None) -> tuple[pd.Series | None, bool]:
+    """The delivered index level, and whether it is called a broad index: a benchmark table, or a ticker among the prices that is an index by
+    name. Where the same index lies in two tables, as for a comparison over the reported dates and in full, the longer history counts.
+    """
+    frame, choice = delivered.frame("benchmark"), delivered.choices.get("benchmark")
+    if frame is not None and not frame.empty and choice is not None and choice.chosen is not None:
         broad = frame[frame["name"].astype(str).str.contains(BROAD, case=False)]
-        one = broad if not broad.empty else frame
-        one = one[one["name"] == one["name"].iloc[0]].drop_duplicates("date", keep="last").set_index("date").sort_index()
-        level = one["equity"] if one["equity"].notna().any() else (1 + one["ret"].fillna(0)).cumprod()
-        return pd.Series(level.dropna())
+        level, names = _level(broad if not broad.empty else frame), [*frame["name"].astype(str).unique(), *choice.chosen.columns.values()]
+        for other in choice.candidates:
+            if other is not choice.chosen and other.table.current and not other.frame.empty:
+                longer = _level(other.frame)
+                if len(longer) and longer.index[0] < level.index.min() and _same_index(level, longer):
+                    level, names = longer, [*names, *other.columns.values()]
+        return level, not broad.empty or any(_INDEX_NAME.search(str(name)) for name in names)
     if closes is not None:
         for ticker in ("SPY", "^GSPC", "SPX", "SP500", "VOO", "IVV"):
             if ticker in closes:
-                return closes[ticker].dropna()
-    return None
+                return closes[ticker].dropna(), True
+    return None, False
+
+
+_INDEX_NAME = re.compile(r"spy|spx|s&p|sp.?500|gspc", re.IGNORECASE)
+
+
+def _level(frame: pd.DataFrame) -> pd.Series:
+    """The level of the first series of a canonical benchmark frame by date; from returns where it has none."""
+    one = frame[frame["name"] == frame["name"].iloc[0]].drop_duplicates("date", keep="last").set_index("date").sort_index()
+    level = one["equity"] if one["equity"].notna().any() else (1 + one["ret"].fillna(0)).cumprod()
+    return pd.Series(level.dropna())
+
+
+def _same_index(level: pd.Series, longer: pd.Series) -> bool:
+    """Whether a series goes on as another does, to a factor: nearly all its dates, and a ratio that stays within a tenth of a percent."""
+    common = level.index.intersection(longer.index)
+    if len(common) < max(20, 0.9 * len(level)) or (level.loc[common] <= 0).any() or (longer.loc[common] <= 0).any():
+        return False
+    ratio = longer.loc[common] / level.loc[common]
+    return float(((ratio / ratio.median() - 1).abs() < 1e-3).mean()) >= 0.99
 
 
 def _fills(package: Package, delivered: Delivered, closes: pd.DataFrame | None, held: pd.DataFrame | None) -> pd.DataFrame | None:
@@ -197,6 +223,7 @@ def ledger(package: Package) -> Ledger:
         held = portfolio.shares.reindex(index).fillna(0.0)
         weights = portfolio.weights.reindex(index).fillna(0.0)
         equity = portfolio.equity.reindex(index).ffill()
+    market, broad = _market(delivered, closes)
     return Ledger(
         delivered=delivered,
         places=known,
@@ -207,7 +234,8 @@ def ledger(package: Package) -> Ledger:
         held=held,
         weights=weights,
         equity=equity,
-        market=_market(delivered, closes),
+        market=market,
+        broad=broad,
         targets=_targets(delivered),
         rebuilding=made,
     )
