@@ -88,7 +88,7 @@ def _distance(curve: pd.Series, own: pd.Series) -> float:
     common = own.index.intersection(pd.DatetimeIndex(curve.index))
     if not len(common):
         return float("inf")
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         apart = np.abs(curve.loc[common].to_numpy(dtype=float) / own.loc[common].to_numpy(dtype=float) - 1.0)
     return float(np.nanmax(apart)) if np.isfinite(apart).any() else float("inf")
 

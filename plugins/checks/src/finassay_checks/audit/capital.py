@@ -21,7 +21,7 @@ def time_weighted(values: pd.Series, flows: pd.DataFrame) -> tuple[pd.Series, pd
         at = int(dates.searchsorted(day))
         if 0 < at < len(level):
             (before if timing == "before" else after)[at] += amount
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         returns = (level[1:] - after[1:]) / (level[:-1] + before[1:]) - 1.0
     wealth = level[0] * np.concatenate(([1.0], np.cumprod(1.0 + np.nan_to_num(returns))))
     return pd.Series(wealth, index=dates), values

@@ -60,7 +60,7 @@ def curve_findings(package: Package) -> Iterator[AuditFinding]:
     if len(common) < 2:
         return
     given, mine = book.delivered.loc[common].to_numpy(dtype=float), own.loc[common].to_numpy(dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         apart = given / mine - 1.0
     off = np.flatnonzero(~(np.abs(apart) <= APART))
     where = where_of(package.fact(read_delivery), "equity")

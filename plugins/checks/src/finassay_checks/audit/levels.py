@@ -52,13 +52,13 @@ def _outside(fills: pd.DataFrame, panel: Panel, ratio: Floats, where: str) -> It
     if panel.high is not None and panel.low is not None:
         price = fills["price"].to_numpy(dtype=float)
         rows, columns = panel.date_codes(fills["date"]), panel.ticker_codes(fills["ticker"])
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):
             off = (price > panel.at(panel.high, rows, columns) * (1 + OUTSIDE)) | (
                 price < panel.at(panel.low, rows, columns) * (1 - OUTSIDE)
             )
         wanted = "inside the day's high and low"
     else:
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):
             off = np.abs(np.log(ratio)) > LEVEL
         wanted = "near the day's close"
     if not off.any():
@@ -81,5 +81,5 @@ def _outside(fills: pd.DataFrame, panel: Panel, ratio: Floats, where: str) -> It
 def _ratios(fills: pd.DataFrame, panel: Panel, matrix: Floats) -> Floats:
     """Fill price over the day's value; NaN where there is none."""
     values = panel.at(matrix, panel.date_codes(fills["date"]), panel.ticker_codes(fills["ticker"]))
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         return np.asarray(fills["price"].to_numpy(dtype=float) / values, dtype=float)

@@ -42,7 +42,7 @@ def _of_table(table: RoleTable) -> Iterator[AuditFinding]:
     earned = _earned(table, len(source))
     if earned is None or not (np.nan_to_num(level, nan=1.0) > 0).all():
         return
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         moved = np.asarray(np.concatenate(([np.nan], level[1:] / level[:-1] - 1.0)), dtype=np.float64)
     for name in map(str, source.columns):
         if not _HELD & set(names.parts(name)) or name == close:

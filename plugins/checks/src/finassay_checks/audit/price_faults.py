@@ -261,7 +261,7 @@ def _calm(frame: pd.DataFrame, rows: Any, adjusted: Any) -> Any:
     volume = frame["volume"].to_numpy(dtype=float)[rows]
     if np.isfinite(volume).any():
         recent = pd.Series(volume).rolling(21, min_periods=3).median().shift(1).to_numpy()
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):
             calm &= ~(volume > 2.0 * recent)
     if adjusted is not None:
         moved = np.append(0.0, np.abs(np.diff(np.log(np.where(adjusted > 0, adjusted, np.nan)))))

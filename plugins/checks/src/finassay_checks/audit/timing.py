@@ -140,7 +140,7 @@ def _near(trades: pd.DataFrame, panel: Panel | None, field: str) -> Any:
     if panel is None or matrix is None:
         return np.zeros(len(trades), dtype=bool)
     values = panel.at(matrix, panel.date_codes(trades["fill_date"]), panel.ticker_codes(trades["ticker"]))
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         return np.abs(trades["price"].to_numpy(dtype=float) / values - 1.0) < 2e-4
 
 
@@ -153,7 +153,7 @@ def _later_time(signal: "pd.Series[str]", fill: "pd.Series[str]") -> Any:
         return float(value) if match and value else np.nan
 
     first, second = (np.array([minutes(t) for t in s]) for s in (signal, fill))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         return second > first
 
 

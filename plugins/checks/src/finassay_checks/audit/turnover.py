@@ -50,7 +50,7 @@ def of_weights(found: Weighted) -> Turnover:
     held = np.zeros(goal.shape[1])
     for index, row in enumerate(rows):
         if index:
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(all="ignore"):
                 grown = np.nan_to_num(held * close[row] / close[rows[index - 1]])
             held = grown / (grown.sum() + max(1.0 - held.sum(), 0.0))
         change = goal[index] - held

@@ -82,7 +82,7 @@ def _held(dates: pd.DatetimeIndex, matrix: Floats, panel: Panel, rate: float, la
 def _returns(panel: Panel, dates: pd.DatetimeIndex) -> Floats:
     """Simple returns of each ticker on the given dates; zero where there is no price."""
     close = carried(panel.close)[np.maximum(panel.dates.get_indexer(dates, method="ffill"), 0)]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         moved = close[1:] / close[:-1] - 1.0
     return np.asarray(np.vstack([np.zeros((1, close.shape[1])), np.nan_to_num(moved)]), dtype=float)
 

@@ -160,7 +160,7 @@ def _jumps(panel: _Panel) -> Array:
     """One-day moves beyond 50 % that no split, volume, open, high or low explains, spikes that return the next day, and closes
     that no share can have."""
     marks = panel.close <= 0
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         moved = np.abs(panel.close[1:] / panel.close[:-1] - 1) > SPIKE
     whole = (panel.close > 0).all(axis=0)
     for column in map(int, np.flatnonzero(~whole | moved.any(axis=0))):

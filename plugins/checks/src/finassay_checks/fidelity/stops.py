@@ -82,7 +82,7 @@ def triggers(own: Holdings, reference: Floats, threshold: float, probe: Floats |
     price = book.marks if probe is None else probe
     held = book.shares > FLAT
     before = _earlier(book.shares, 0.0)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         breach = held & (price <= level)
         same = (before > FLAT) & ~held & (price <= _earlier(level, np.nan))
     started = breach & ~(_earlier(breach, 0.0).astype(bool) & (before > FLAT))

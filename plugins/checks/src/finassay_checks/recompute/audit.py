@@ -107,7 +107,7 @@ def no_short_position(package: Package) -> Outcome:
     if held is None:
         return _short_by_fills(package, letter, title)
     worth = _on(equity, held.dates, held.money.sum(axis=1) + _on(held.cash, held.dates, 0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         share = held.money / worth[:, None]
     short = np.argwhere(share < -1e-4)
     named = tuple(f"{held.tickers[c]} on {held.dates[r].date()}: {share[r, c]:.2%} of equity" for r, c in short[:8])
@@ -128,7 +128,7 @@ def _sold_beyond_holding(package: Package) -> tuple[str, ...]:
     made = package.fact(rebuilding)
     if made.rebuilt is None or made.book is None or made.fills is None:
         return ()
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         share = made.book.holdings / np.abs(made.book.equity)[:, None]
     short = np.argwhere(share < -OVERSOLD)
     first = {int(c): int(r) for r, c in short[::-1]}
@@ -172,7 +172,7 @@ def cash_not_negative(package: Package) -> Outcome:
                 return _wanting(package, letter, title, "trades" if made.fills is None else "equity")
             where = "cumulated fills"
     equity = _on(_equity(package), pd.DatetimeIndex(cash.index), np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         share = cash.to_numpy(dtype=float) / equity
     low = np.flatnonzero(share < -0.005)
     named = tuple(f"{cash.index[i].date()}: {share[i]:.2%} of equity" for i in low[:8])
@@ -239,7 +239,7 @@ def equity_adds_up(package: Package) -> Outcome:
     common = total.index.intersection(pd.DatetimeIndex(curve.index))
     if len(common) < 0.5 * len(curve):
         return _wanting(package, letter, title, "positions", f"comparable on {len(common)} of {len(curve)} days only")
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         apart = (curve.loc[common] / total.loc[common] - 1.0).to_numpy(dtype=float)
     outside = ~(np.abs(apart) <= APART)
     share, longest = 1.0 - float(outside.mean()), longest_run(outside)

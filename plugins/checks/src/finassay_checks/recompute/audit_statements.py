@@ -55,7 +55,7 @@ def cash_moves(made: Rebuilding, cash: pd.Series, equity: Floats) -> Compared | 
 
     fills_only, fees = between(flow), between(fee)
     left = moved - (fills_only - fees)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         wrong = np.abs(left) / equity[1:] > CASH_WITHIN
     charged = float(fees.sum())
     if charged > 1e-4 * float(np.nanmean(equity)) and abs(float(left.sum()) - charged) <= 0.05 * charged:
@@ -195,7 +195,7 @@ def costs_in_prices(made: Rebuilding, rates: list[float]) -> float | None:
     for matrix in (made.panel.close, made.panel.open):
         if matrix is None:
             continue
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             slip = (made.fills["price"].to_numpy(dtype=float) / made.panel.at(matrix, rows, columns) - 1) * np.sign(
                 made.fills["shares"].to_numpy(dtype=float)
             )

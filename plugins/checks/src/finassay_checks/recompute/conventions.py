@@ -46,7 +46,7 @@ class Curve:
         values = np.concatenate(([float(clean.iloc[0])], last.to_numpy(dtype=float)))
         if index.to_period(rule)[0] != index.to_period(rule)[min(1, len(index) - 1)]:
             values = values[1:]  # the starting capital is the last value of its own period
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             returns = values[1:] / values[:-1] - 1.0
         ends = pd.DatetimeIndex(last.index.to_timestamp(how="end"))[-len(returns) :] if len(returns) else index[:0]
         return Path(returns, ends, index[0], {"M": 12.0, "W": 52.0, "Y": 1.0}[rule])
@@ -210,7 +210,7 @@ def _compounded(returns: Floats, periods: float) -> float:
 
 def _yearly(returns: Floats, periods: float) -> float:
     """The mean return compounded over a year; infinite beyond what a float holds."""
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         return float(np.power(1.0 + np.mean(returns), periods) - 1.0)
 
 

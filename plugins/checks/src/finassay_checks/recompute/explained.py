@@ -127,7 +127,7 @@ def _agreement(
     if not choices:
         return None, 0, ()
     table = np.stack(choices)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         near = np.abs(table - values) <= np.maximum(ALIKE * np.abs(table), 1e-9)
     comparable = np.isfinite(values) & np.isfinite(table).any(axis=0)
     if not comparable.any():

@@ -82,7 +82,7 @@ def _by_months(name: str, signals: pd.DataFrame, panel: Panel) -> Information | 
         ends = _month_rows(panel.dates, sessions, last)
         for first in (3, 6, 7, 9, 12, 13):
             begins = _month_rows(panel.dates, sessions, first)
-            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            with np.errstate(all="ignore"):
                 own = panel.at(panel.close, ends, columns) / panel.at(panel.close, begins, columns) - 1.0
             known = np.isfinite(own)
             if known.sum() >= MIN_ROWS and float(np.mean(np.abs(own - score)[known] <= 1e-4 + 1e-3 * np.abs(score[known]))) >= AGREE:
@@ -163,7 +163,7 @@ def alike_dates(score: Floats, candidate: Floats) -> tuple[NDArray[np.bool_], ND
         return alike, enough
     both = both[enough]
     x, y = _centred(score[enough], both), _centred(candidate[enough], both)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+    with np.errstate(all="ignore"):
         related = np.abs((x * y).sum(axis=1)) / np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
     alike[enough] = related > ALIKE
     return alike, enough
@@ -191,7 +191,7 @@ def _at(closes: Floats, rows: Ints) -> Floats:
 def _candidates(closes: Floats, dates: pd.DatetimeIndex, rows: Ints) -> Iterator[tuple[str, "int | str", Floats]]:
     """Usual scores at the given rows, by formula and end: returns between two sessions, month-end returns, nearness to a high, volatility,
     distance from an average."""
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+    with np.errstate(all="ignore"):
         for end in ENDS:
             last = _at(closes, rows + end)
             for back in LOOKBACKS:
@@ -214,7 +214,7 @@ def _candidates(closes: Floats, dates: pd.DatetimeIndex, rows: Ints) -> Iterator
 
 def _reaching(closes: Floats, rows: Ints) -> Iterator[tuple[str, "int | str", Floats]]:
     """Usual scores as a ranking that is dated too early has them: their last price lies after the row's session."""
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+    with np.errstate(all="ignore"):
         for end in AHEAD_ENDS:
             last = _at(closes, rows + end)
             for back in LOOKBACKS:

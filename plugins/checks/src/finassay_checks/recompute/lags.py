@@ -55,7 +55,7 @@ class Lags:
     @property
     def late(self) -> NDArray[np.int64]:
         """Positions of fills that are not after what decided them."""
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):
             return np.flatnonzero(self.sessions <= 0)
 
 

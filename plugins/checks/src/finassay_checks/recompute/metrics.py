@@ -38,7 +38,7 @@ def path_of(equity: pd.Series) -> Path:
     clean = equity[np.isfinite(equity.to_numpy(dtype=float))]
     values = clean.to_numpy(dtype=float)
     index = pd.DatetimeIndex(clean.index)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         returns = values[1:] / values[:-1] - 1.0 if len(values) > 1 else np.empty(0)
     start = index[0] if len(index) else pd.Timestamp(0)
     return Path(returns, index[1:], start, periods_per_year(index))

@@ -59,7 +59,7 @@ def own_day(package: Package) -> OwnDay | None:
     for lag in (-1, 0, 1):
         book = rebuild_from_weights(dates, matrix, panel, 1.0, lag=lag)
         own = pd.Series(book.equity, index=book.dates).pct_change().reindex(at).to_numpy(dtype=float)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):
             hits[lag] = np.abs(own - given) <= allowed
     only = hits[-1] & ~hits[0] & ~hits[1]
     return OwnDay(float(hits[-1].mean()), float(max(hits[0].mean(), hits[1].mean())), len(at), tuple(str(d.date()) for d in at[only][:5]))

@@ -54,7 +54,7 @@ def clean_fills(fills: pd.DataFrame) -> pd.DataFrame:
     shares = fills["shares"].to_numpy(dtype=float)
     price = fills["price"].to_numpy(dtype=float)
     value = fills["value"].to_numpy(dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         size = np.where(np.isfinite(shares), shares, value / price)
     fee = fills["fee"].to_numpy(dtype=float)
     fee = np.where(np.abs(fee) < ABSURD, fee, 0.0)
@@ -167,7 +167,7 @@ def _split_factors(panel: Panel, dates: pd.DatetimeIndex, tickers: pd.Index) -> 
     if panel.adjusted is None:
         return None
     step, raw, before = _factor_steps(panel, dates, tickers)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         offset = np.abs(raw / before * step - 1.0) < 0.25
     split = (np.abs(np.log(step)) > np.log(1.15)) & offset
     if not split.any():
@@ -244,7 +244,7 @@ def rebuild_from_weights(
             at = marks[row] if prices is None else np.where(np.isfinite(prices[index]), prices[index], marks[row])
             at = np.where(np.isfinite(at) & (at > 0), at, np.nan)
             value = money + float(np.nansum(held * at))
-            with np.errstate(invalid="ignore"):
+            with np.errstate(all="ignore"):
                 wanted = np.where(np.isfinite(goal[index]) & np.isfinite(at), goal[index] * value / at, held)
             traded = np.nan_to_num((wanted - held) * at)
             fees[row] = rate * float(np.abs(traded).sum())

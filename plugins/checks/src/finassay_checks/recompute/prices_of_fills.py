@@ -53,7 +53,7 @@ def fill_prices(package: Package) -> FillPrices | None:
     rows, columns = panel.date_codes(fills["date"]), panel.ticker_codes(fills["ticker"])
     price = fills["price"].to_numpy(dtype=float)
     close = panel.at(panel.close, rows, columns)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         inside = np.abs(price - close) <= NEAR * close * (1 + SLACK)
         if panel.low is not None and panel.high is not None:
             low, high = panel.at(panel.low, rows, columns), panel.at(panel.high, rows, columns)

@@ -207,7 +207,7 @@ def _lines(one: _Series, form: Floats) -> list[int]:
     maybe = np.zeros(len(shifts), dtype=bool)
     for few in np.array_split(np.arange(len(values)), 3):
         y, x = values[few], shifted[few]
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             y, x = y - np.nanmean(y), x - x.mean(axis=0)
             related = (np.nan_to_num(y)[:, None] * x).sum(axis=0) ** 2 / (np.nansum(y * y) * (x * x).sum(axis=0))
         maybe |= related > 1 - (5 * EXACT) ** 2

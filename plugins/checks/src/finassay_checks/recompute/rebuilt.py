@@ -141,7 +141,7 @@ def marking_panel(fills: pd.DataFrame, panel: Panel) -> Panel:
     price = fills["price"].to_numpy(dtype=float)
 
     def apart(matrix: Floats) -> float:
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             values = np.abs(price / panel.at(matrix, rows, columns) - 1.0)
         return float(np.nanmedian(values)) if np.isfinite(values).any() else np.inf
 
@@ -225,7 +225,7 @@ def divergence(curve: pd.Series | None, book: Book) -> "tuple[pd.Timestamp, floa
         return None
     own = pd.Series(book.equity, index=book.dates)
     common = own.index.intersection(pd.DatetimeIndex(curve.index))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         apart = (curve.loc[common] / own.loc[common] - 1.0).to_numpy(dtype=float)
     beyond = np.flatnonzero(~(np.abs(apart) <= APART))
     return (common[beyond[0]], float(apart[beyond[0]])) if len(beyond) else None
@@ -233,7 +233,7 @@ def divergence(curve: pd.Series | None, book: Book) -> "tuple[pd.Timestamp, floa
 
 def _as_rebuilt(book: Book, source: str, capital: float, notes: tuple[str, ...], money: pd.Series | None) -> Rebuilt:
     equity = book.equity
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         weights = book.holdings / equity[:, None]
     left = divergence(money, book)
     return Rebuilt(
@@ -283,6 +283,6 @@ def _distance(curve: pd.Series | None, book: Book) -> float:
         return 0.0
     own = pd.Series(book.equity, index=book.dates)
     common = own.index.intersection(pd.DatetimeIndex(curve.index))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         apart = np.abs(np.log((curve.loc[common] / own.loc[common]).to_numpy(dtype=float)))
     return float(np.mean(apart)) if len(apart) and np.isfinite(apart).all() else np.inf

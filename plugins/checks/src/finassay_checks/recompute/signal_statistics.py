@@ -163,7 +163,7 @@ def _forwards(price: Floats, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]")
     def between(first: "np.ndarray[tuple[int], np.dtype[np.int64]]", last: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Floats:
         ok = (first >= 0) & (last < len(price))
         out = np.full((len(first), price.shape[1]), np.nan)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             out[ok] = price[last[ok]] / price[first[ok]] - 1.0
         return out
 
@@ -180,7 +180,7 @@ def _correlations(x: Floats, y: Floats) -> Floats:
     both = np.isfinite(x) & np.isfinite(y)
     n = both.sum(axis=1)
     x, y = np.where(both, x, 0.0), np.where(both, y, 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         dx = np.where(both, x - (x.sum(axis=1) / n)[:, None], 0.0)
         dy = np.where(both, y - (y.sum(axis=1) / n)[:, None], 0.0)
         out = (dx * dy).sum(axis=1) / np.sqrt((dx**2).sum(axis=1) * (dy**2).sum(axis=1))

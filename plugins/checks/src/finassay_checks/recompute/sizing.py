@@ -96,7 +96,7 @@ def _inverse_volatility(panel: Panel, dates: pd.DatetimeIndex, matrix: Floats, w
         if row >= window:
             span = closes[row - window : row + 1]
             held = matrix[index] > 1e-6
-            with np.errstate(invalid="ignore", divide="ignore"):
+            with np.errstate(all="ignore"):
                 inverse = np.where(held, 1.0 / np.std(span[1:] / span[:-1] - 1.0, axis=0, ddof=1), 0.0)
                 out[index] = inverse / inverse.sum() * matrix[index].sum()
     return out

@@ -38,7 +38,7 @@ def spells(book: Book, fills: pd.DataFrame) -> Spells:
         held = book.shares[row] > FLAT
         kept = np.where(before > FLAT, before, 0.0)
         cost = kept * np.nan_to_num(average) + paid[row]
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             average = np.where(bought[row] > 0, cost / (kept + bought[row]), average)
         new = held & (before <= FLAT)
         highest = np.where(new, average, highest)
@@ -52,7 +52,7 @@ def spells(book: Book, fills: pd.DataFrame) -> Spells:
 def stop_triggers(book: Book, reference: Floats, threshold: float, probe: Floats | None = None) -> NDArray[np.bool_]:
     """Holdings whose close (or `probe`, such as the low) is at or past `threshold` below `reference`; shape (dates, tickers)."""
     level = reference * (1.0 - threshold) * (1.0 + SLACK)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         return np.asarray((book.shares > FLAT) & ((book.marks if probe is None else probe) <= level))
 
 
@@ -87,7 +87,7 @@ def sold_at(book: Book, fills: pd.DataFrame, reference: Floats, threshold: float
     rows = np.asarray(book.dates.get_indexer(pd.DatetimeIndex(fills["date"])), dtype=np.int64)
     columns = np.asarray(book.tickers.get_indexer(pd.Index(fills["ticker"])), dtype=np.int64)
     before = np.maximum(rows - 1, 0)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         past = book.marks[rows, columns] <= reference[before, columns] * (1.0 - threshold) * (1.0 + SLACK)
     ended = (book.shares[before, columns] > FLAT) & (book.shares[rows, columns] <= FLAT)
     return np.asarray(np.where((fills["shares"].to_numpy() < 0) & past & ended, rows, -1), dtype=np.int64)

@@ -259,7 +259,7 @@ def _all_candidates(figures_of: _Figures, table: pd.DataFrame, panel: Panel | No
             for form, candidate in made.items():
                 yield (name,), form, sight, candidate
         for first, second in permutations(by_name, 2):
-            with np.errstate(invalid="ignore", divide="ignore"):
+            with np.errstate(all="ignore"):
                 yield (first, second), RATIO, sight, latest[first] / latest[second]
                 yield (first, second), SURPRISE, sight, (latest[first] - latest[second]) / np.abs(latest[second])
 
@@ -276,12 +276,12 @@ def _candidates(versions: list[_Versions | None], table: pd.DataFrame, sight: Si
         values = np.where(at >= 0, seen.value[at], np.nan)
         made[LATEST][:, column] = values[:, -1]
         made[SUM][:, column] = values[:, 1:].sum(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             made[CHANGE][:, column] = (values[:, -1] - values[:, 0]) / np.abs(values[:, 0])
     closes = _closes(panel, table) if panel is not None else None
     if closes is not None:
         for form in (LATEST, SUM):
-            with np.errstate(invalid="ignore", divide="ignore"):
+            with np.errstate(all="ignore"):
                 made[f"{form} over the close"] = made[form] / closes
     return made
 

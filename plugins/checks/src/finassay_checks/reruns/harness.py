@@ -185,7 +185,7 @@ def _long(frame: Any, days: "pd.Series", after: pd.Timestamp, seed: int) -> tupl
 
 def _near(one: Any, other: Any) -> bool:
     """Whether two columns are prices of the same thing: within a factor of two in most rows (open beside close)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         ratio = np.asarray(one, dtype=float) / np.asarray(other, dtype=float)
     known = ratio[np.isfinite(ratio)]
     return len(known) > 0 and bool(((known > 0.5) & (known < 2)).mean() > 0.9)
@@ -227,7 +227,7 @@ def paths(prices: Any, late: Any, seed: int) -> Any:
     """Prices (dates, names) whose late rows follow shuffled returns from the last price before them; missing prices stay missing."""
     filled = pd.DataFrame(prices).ffill().to_numpy()
     steps = np.zeros_like(prices)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         steps[1:] = filled[1:] / filled[:-1] - 1
     steps[~np.isfinite(steps) | ~np.isfinite(prices)] = np.nan
     at = np.flatnonzero(late)
