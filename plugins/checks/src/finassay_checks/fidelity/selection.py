@@ -267,7 +267,7 @@ def factor_test(chosen: Selection, factor: str) -> Shown:
     for rival in _rivals(chosen, factor, others=best.share < enough):
         agreements = (chosen.best(rival, method if len(rival) > 1 else "") for method in _methods(chosen))
         other = max((a.share for a in agreements if a is not None), default=0.0)
-        if other >= ENOUGH and (other > best.share or (other == best.share and len(rival) < len(chosen.factors))):
+        if other >= ENOUGH and (_better(other, best, enough) or (other == best.share and len(rival) < len(chosen.factors))):
             closer = f"{' and '.join(rival)} fits {other:.1%}"
             break
     if best.share >= enough:
@@ -280,6 +280,11 @@ def factor_test(chosen: Selection, factor: str) -> Shown:
     if against:
         return Shown(Stance.CONTRADICTS, best.share, best.count, f"{note}; {against}")
     return Shown(Stance.CANNOT_TELL, best.share, best.count, note)
+
+
+def _better(other: float, own: Agreement, enough: float) -> bool:
+    """Whether a rival ranking fits better; where the belief's own falls short of enough, by so many fills that no tie explains them."""
+    return other > own.share if own.share >= enough else (other - own.share) * own.count > 2.5
 
 
 def _wrong_side(chosen: Selection, factor: str) -> str:
@@ -395,7 +400,19 @@ def combination_test(chosen: Selection, method: str) -> Shown:
 
 
 def _changing_weights(chosen: Selection, factor: str) -> Shown:
-    """Weights by trailing information coefficients: the delivered total score is a blend of the factors whose weights change over time."""
+    """Weights by trailing information coefficients: the delivered total score is a blend of the factors whose weights change over time.
+    Where that is not shown, one of the factors that alone explains what is traded speaks against the blend and against the others."""
+    shown = _changing_blend(chosen)
+    if shown.stance is Stance.SUPPORTS:
+        return shown
+    for one in chosen.factors:
+        alone = chosen.best((one,), "") if one != factor and chosen.served(one) else None
+        if alone is not None and alone.share >= ENOUGH and alone.count >= MANY:
+            return Shown(Stance.CONTRADICTS, shown.share, shown.count, f"{shown.note}; {one} alone fits {alone.share:.1%} of {alone.count}")
+    return shown
+
+
+def _changing_blend(chosen: Selection) -> Shown:
     signals = chosen.ledger.delivered.frame("signals")
     if signals is None or signals.empty:
         return cannot_tell("changing factor weights need the delivered scores")
