@@ -72,7 +72,8 @@ def random_picks(draft: Draft, rng: Rng) -> Draft | None:
 @fault("factor-dropped", "2.1", "Several factors are stated, only the first one is run.", "lower")
 def dropped(draft: Draft, rng: Rng) -> Draft | None:
     s = draft.setup.settings
-    if len(s.factors) < 2 or not set(s.factors) <= set(RIVALS):
+    # Trailing information coefficients may give one factor all the weight, honestly: trades alone do not tell the two apart.
+    if len(s.factors) < 2 or not set(s.factors) <= set(RIVALS) or s.combination == "ic_weighted":
         return None
     return traded(draft, replace(s, factors=s.factors[:1], combination="none"))
 

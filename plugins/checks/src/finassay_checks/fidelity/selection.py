@@ -400,19 +400,7 @@ def combination_test(chosen: Selection, method: str) -> Shown:
 
 
 def _changing_weights(chosen: Selection, factor: str) -> Shown:
-    """Weights by trailing information coefficients: the delivered total score is a blend of the factors whose weights change over time.
-    Where that is not shown, one of the factors that alone explains what is traded speaks against the blend and against the others."""
-    shown = _changing_blend(chosen)
-    if shown.stance is Stance.SUPPORTS:
-        return shown
-    for one in chosen.factors:
-        alone = chosen.best((one,), "") if one != factor and chosen.served(one) else None
-        if alone is not None and alone.share >= ENOUGH and alone.count >= MANY:
-            return Shown(Stance.CONTRADICTS, shown.share, shown.count, f"{shown.note}; {one} alone fits {alone.share:.1%} of {alone.count}")
-    return shown
-
-
-def _changing_blend(chosen: Selection) -> Shown:
+    """Weights by trailing information coefficients: the delivered total score is a blend of the factors whose weights change over time."""
     signals = chosen.ledger.delivered.frame("signals")
     if signals is None or signals.empty:
         return cannot_tell("changing factor weights need the delivered scores")
