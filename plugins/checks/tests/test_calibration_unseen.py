@@ -8,7 +8,10 @@ import pytest
 
 from finassay.api.strategy import Stance
 from finassay_checks.fidelity.selection import Agreement, _better
+from finassay_checks.recompute.audit import audit
+from finassay_checks.roles.canonical import weight_scale
 
+from .deliveries import clean_delivery, make_package
 from .fidelity_market import Rules, market, run
 from .test_fidelity_observables import show
 
@@ -48,3 +51,24 @@ def test_a_rival_ranking_that_fits_one_fill_better_is_no_evidence() -> None:
     assert not _better(1.0, own, 0.95)
     assert _better(1.0, Agreement(0.7, 19, 0.9, 10), 0.95)
     assert _better(0.99, Agreement(0.96, 100, 0.9, 50), 0.95), "both are enough: then the better one leaves the other unshown"
+
+
+@pytest.mark.parametrize("gross", [1.0, 1.5, 1.6])
+@pytest.mark.parametrize("name", ["target_weights.csv", "targets.csv"])
+def test_wide_targets_that_sum_to_more_than_one(tmp_path: Path, gross: float, name: str) -> None:
+    trades = clean_delivery()["results/trades.csv"]
+    assert isinstance(trades, pd.DataFrame)
+    days, tickers = pd.DatetimeIndex(trades["fill_date"].unique())[:8], list(trades["ticker"].unique())[:4]
+    rng = np.random.default_rng(5)
+    weights = pd.DataFrame(rng.dirichlet(np.ones(len(tickers)), len(days)) * gross, columns=tickers).assign(date=days)
+    files = {path: body for path, body in clean_delivery().items() if path != "results/target_weights.csv"}
+    package = make_package(tmp_path, files | {f"results/{name}": weights[["date", *tickers]]})
+    found = next(o for o in audit(package) if o.letter == "e")
+    assert found.status == ("pass" if gross == 1.0 else "fail"), found
+
+
+def test_percent_that_is_mostly_cash_is_still_percent() -> None:
+    days = pd.Series(np.repeat(pd.bdate_range("2020-01-01", periods=10), 2))
+    weights = pd.Series([0.0, 0.0] * 7 + [60.0, 40.0] * 3)
+    assert weight_scale(weights, days) == 0.01
+    assert weight_scale(weights * 0.015, days) == 1.0

@@ -179,9 +179,10 @@ def wide_positions(frame: Frame, date: str, tickers: Mapping[str, str], cash: st
 
 
 def weight_scale(weights: "pd.Series[float]", dates: "pd.Series[Any]") -> float:
-    """0.01 if rows sum to about 100 (percent written as numbers), else 1."""
+    """0.01 if rows sum to about 100 (percent written as numbers), else 1: no book of fractions holds more than three times its value."""
     sums = weights.groupby(dates).sum()
-    return 0.01 if len(sums) and sums.median() > 1.5 and sums.max() <= 101 and weights.max() > 1.001 else 1.0
+    sums = sums[sums > 0]
+    return 0.01 if len(sums) and sums.median() > 3.0 and sums.max() <= 101 and weights.max() > 1.001 else 1.0
 
 
 def finish_weights(made: Frame, kind: str) -> Frame:

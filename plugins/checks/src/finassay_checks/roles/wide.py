@@ -54,6 +54,19 @@ def is_weights(matrix: Matrix, extra: Matrix | None) -> bool:
     return bool(np.mean(np.abs(sums - extra) <= 0.002 * scale) >= 0.9 or np.mean(np.abs(sums + extra - scale) <= 0.002 * scale) >= 0.9)
 
 
+_PLAN = re.compile(r"weight|alloc|target", re.I)
+
+
+def _leveraged(matrix: Matrix) -> bool:
+    """None below zero, and half of the rows that hold anything sum to one and the same value between one and what a book may hold at most."""
+    sums = np.nansum(matrix, axis=1)
+    sums = sums[sums > 0]
+    if not sums.size or np.nanmin(matrix) < -0.001 or sums.max() > MOST_GROSS:
+        return False
+    usual = float(np.median(sums))
+    return usual > 1.001 and bool(np.mean(np.abs(sums / usual - 1) <= 0.001) >= 0.5)
+
+
 def _hint(stem: str) -> Role | None:
     """The role that the name ends in: `equal_weight_20_daily_shares` holds shares."""
     last: tuple[int, Role | None] = (-1, None)
@@ -80,6 +93,8 @@ def content_role(shape: Shape, matrix: Matrix) -> tuple[Role, str]:
         return "weights", "rows sum to at most a hundred, none below zero"
     if hint == "weights" and known.min() < -0.001 and float(np.nanmax(np.nansum(np.abs(matrix), axis=1))) <= MOST_GROSS:
         return "weights", "named as weights, long and short, in all at most three times the value"
+    if hint != "signals" and _PLAN.search(stem) and _leveraged(matrix):
+        return "weights", "named as weights or targets, rows sum to the same value above one"
     if hint == "positions" and known.min() >= -1e-6:
         return "positions", "named as holdings, none below zero"
     if hint == "signals":
