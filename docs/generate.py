@@ -12,7 +12,7 @@ from finassay.grading.dimensions import DIMENSIONS
 from finassay.grading.outcomes import OUTCOMES
 from finassay.hooks import specs
 from finassay.session.disclosure import RULES as GATE
-from finassay.session.labels import KINDS as SLIPS
+from finassay.session.slips import KINDS as SLIPS
 from finassay.session.speech import SOFT_TRIES
 from finassay.session.validation import MAX_REGENERATIONS, RULES
 

@@ -7,7 +7,8 @@ from finassay.api.conversation import Conversation, Message
 from finassay.api.labels import Conduct, Slip, UserLabel, count_labels, label_of
 from finassay.api.simulator import Excerpt, Scene
 from finassay.session.disclosure import Disclosure
-from finassay.session.labels import KINDS, labelled
+from finassay.session.labels import labelled
+from finassay.session.slips import KINDS
 from finassay.testing.samples import sample_belief, sample_persona, sample_task
 
 OPENING = "I like last year's winners, skipping the latest month, and a monthly refresh."

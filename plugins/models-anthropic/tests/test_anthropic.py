@@ -8,7 +8,8 @@ import pytest
 from finassay.api.errors import ProviderError, ProviderRefusedError
 from finassay.api.model import ChatMessage, ChatModel, ChatRequest, Citation, Tool, ToolCall, WebSearch
 from finassay_models_anthropic import testing as wire
-from finassay_models_anthropic.model import AnthropicModel, AnthropicOptions
+from finassay_models_anthropic.model import AnthropicModel
+from finassay_models_anthropic.options import AnthropicOptions
 from finassay_models_kit.suite import KeyedSuite, OptionsSuite, StreamedSuite, request
 from finassay_models_kit.testing import Served, event
 

@@ -4,7 +4,7 @@ import pytest
 
 from finassay.api.model import ChatMessage, ChatRequest, Tool, ToolCall, WebSearch
 from finassay_models_anthropic import testing, wire
-from finassay_models_anthropic.model import AnthropicOptions
+from finassay_models_anthropic.options import AnthropicOptions
 from finassay_models_kit.shapes import misfits
 from finassay_models_kit.testing import events_in
 

@@ -9,7 +9,8 @@ import pytest
 from finassay.api.errors import ProviderRefusedError
 from finassay.api.model import ChatMessage, ChatModel, ChatRequest, Citation, Tool, ToolCall, WebSearch
 from finassay_models_google import testing as wire
-from finassay_models_google.model import GoogleModel, GoogleOptions
+from finassay_models_google.model import GoogleModel
+from finassay_models_google.options import GoogleOptions
 from finassay_models_kit.suite import KEY, KeyedSuite, OptionsSuite, StreamedSuite, request
 from finassay_models_kit.testing import Served, event
 

@@ -4,7 +4,7 @@ import pytest
 
 from finassay.api.model import ChatMessage, ChatRequest, Tool, ToolCall, WebSearch
 from finassay_models_google import testing, wire
-from finassay_models_google.model import GoogleOptions
+from finassay_models_google.options import GoogleOptions
 from finassay_models_kit.testing import events_in
 
 SCHEMA = {"type": "object", "properties": {"level": {"type": "integer"}}, "required": ["level"]}

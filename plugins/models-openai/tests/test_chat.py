@@ -11,7 +11,8 @@ from finassay.api.model import ChatMessage, ChatModel, ChatRequest, Citation, To
 from finassay_models_kit.suite import OptionsSuite, ProviderCase, StreamedSuite, request
 from finassay_models_kit.testing import Served, event
 from finassay_models_openai import testing as wire
-from finassay_models_openai.model import OpenAIModel, OpenAIOptions
+from finassay_models_openai.model import OpenAIModel
+from finassay_models_openai.options import OpenAIOptions
 
 SCHEMA = {"type": "object", "properties": {"level": {"type": "integer"}, "why": {"type": "string"}}, "required": ["level"]}
 TOOL = Tool("look_up", "Looks up a price.", {"type": "object", "properties": {"ticker": {"type": "string"}}})

@@ -10,7 +10,8 @@ from finassay.api.model import ChatMessage, ChatModel, ChatRequest, Citation, To
 from finassay_models_kit.suite import KEY, KeyedSuite, OptionsSuite, StreamedSuite, request
 from finassay_models_kit.testing import Served, event
 from finassay_models_openai import testing as wire
-from finassay_models_openai.model import OpenAIModel, OpenAIOptions
+from finassay_models_openai.model import OpenAIModel
+from finassay_models_openai.options import OpenAIOptions
 
 SCHEMA = {
     "type": "object",

@@ -6,7 +6,7 @@ from finassay.api.model import ChatMessage, ChatRequest, Tool, ToolCall, WebSear
 from finassay_models_kit.shapes import misfits
 from finassay_models_kit.testing import events_in
 from finassay_models_openai import chat, responses, testing
-from finassay_models_openai.model import OpenAIOptions
+from finassay_models_openai.options import OpenAIOptions
 
 SCHEMA = {"type": "object", "properties": {"level": {"type": "integer"}, "why": {"type": "string"}}, "required": ["level"]}
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "Z2g="}

@@ -11,6 +11,25 @@ from finassay.api.strategy import Item
 from finassay.session.disclosure import touches
 from finassay.session.said import COMPARES, NO_VIEW, Said, touched, without_assumptions
 
+KINDS: Final = {
+    "volunteered": "tells what the agent did not raise",
+    "unraised-piece": "calls a part wrong of which nobody has spoken, which tells that there is a rule for it",
+    "hints-at-more": "hints that something is missing, without being asked and without saying what",
+    "hints-at-a-rule": "complains about a result in a way that points at a rule nobody has raised",
+    "unasked-no-preference": "leaves open what nobody asked about",
+    "more-than-asked": "tells more than was asked: the agent had only reported it as done",
+    "claims-a-check": "claims to have checked or recomputed figures, which this user cannot do",
+    "checklist": "asks for trade lists or parts of a report in the language of a checklist",
+    "improvised": "makes up a wish that the belief does not hold",
+    "endorsed": "takes sides for a value that the belief leaves open",
+    "approves-the-rest": "approves the rest of what the agent chose, though a conviction is among it",
+    "contradicts": "says something else than the belief",
+    "gives-up-a-conviction": "says 'no preference' on something on which the belief has a view",
+    "closes-on-a-correction": "tells a conviction against what was delivered, and closes in the same breath",
+    "withheld": "does not answer what was asked about, though the belief has a view",
+}
+"""Kind of slip to what a message with it does."""
+
 QUOTE: Final = 300
 MANY: Final = 3
 """So many parts of a complete delivery in one request are a checklist."""
@@ -57,8 +76,6 @@ _CUES: Final = {
 
 
 def _slip(kind: str, effect: Conduct, sentence: Sentence | str, items: tuple[str, ...] = (), about: str = "") -> Slip:
-    from finassay.session.labels import KINDS
-
     text = sentence if isinstance(sentence, str) else sentence.text
     return Slip(kind, effect, f"{KINDS[kind]}{f' ({about})' if about else ''}", text[:QUOTE], items)
 

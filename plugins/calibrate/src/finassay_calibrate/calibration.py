@@ -25,7 +25,8 @@ from finassay_calibrate.faults import FAULTS
 from finassay_calibrate.measure.checks import ChecksResult, measure
 from finassay_calibrate.measure.grading import BY_ID
 from finassay_calibrate.measure.job import JobResult
-from finassay_calibrate.measure.result import Attack, Calibration, shortfalls, write
+from finassay_calibrate.measure.page import write
+from finassay_calibrate.measure.result import Attack, Calibration, shortfalls
 
 
 @frozen

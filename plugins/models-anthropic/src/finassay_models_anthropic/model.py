@@ -1,10 +1,9 @@
 """The provider `anthropic`: the Messages API through the vendor's SDK, which is imported when a model first speaks."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from finassay.api.model import ChatReply, ChatRequest, ModelCapabilities
+from finassay_models_anthropic.options import AnthropicOptions
 from finassay_models_kit import Clock, ProviderModel, Trouble, find_key
 
 if TYPE_CHECKING:
@@ -28,29 +27,6 @@ _STATUS_OF: Final = {
     "overloaded_error": 529,
 }
 """An error inside a stream comes under the status 200; its type says which one it stands for."""
-
-
-class AnthropicOptions(BaseModel):
-    """Options of `anthropic/NAME`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str = Field(description="the model, as Anthropic names it", min_length=1, max_length=200)
-    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = Field(
-        default=None, description="how much effort the model puts in; none leaves it to the model's default"
-    )
-    thinking: Literal["adaptive", "disabled"] | None = Field(
-        default=None, description="whether the model thinks first; none leaves it to the model's default. Thinking counts as output"
-    )
-    structured: Literal["schema", "none"] = Field(
-        default="schema",
-        description="none has a model told the schema in words, where the provider does not take it; the core validates either way",
-    )
-    cache_prompt: bool = Field(
-        default=False, description="have the prompt cached for a few minutes: dearer to write, cheaper to read again"
-    )
-    base_url: str = Field(default="", description="another address that speaks the Messages API, such as a gateway; the key is sent there")
-    key_variable: str = Field(default="", description="the environment variable that holds the key, instead of ANTHROPIC_API_KEY")
 
 
 class AnthropicModel(ProviderModel):

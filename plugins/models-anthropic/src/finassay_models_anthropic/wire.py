@@ -12,7 +12,7 @@ from finassay_models_kit.schemas import instruction, is_open
 if TYPE_CHECKING:
     from anthropic.types import Message
 
-    from finassay_models_anthropic.model import AnthropicOptions
+    from finassay_models_anthropic.options import AnthropicOptions
 
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",

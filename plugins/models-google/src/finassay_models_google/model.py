@@ -1,11 +1,10 @@
 """The provider `google`: the Gemini API through the vendor's SDK, which is imported when a model first speaks."""
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from finassay.api.model import ChatReply, ChatRequest, ModelCapabilities
+from finassay_models_google.options import GoogleOptions
 from finassay_models_kit import Clock, ProviderModel, Trouble, find_key
 from finassay_models_kit.troubles import header_map
 
@@ -16,28 +15,6 @@ _ENDPOINT: Final = "https://generativelanguage.googleapis.com/"
 _DELAY: Final = re.compile(r"(\d+(?:\.\d+)?)s")
 _LASTING: Final = {"MISSING_THOUGHT_SIGNATURE": 400, "PUP_LIMITED_DISABLED": 403}
 """Ends of an answer that are failures which waiting does not mend, and the status that they stand for."""
-
-
-class GoogleOptions(BaseModel):
-    """Options of `google/NAME`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str = Field(description="the model, as Google names it", min_length=1, max_length=200)
-    effort: Literal["minimal", "low", "medium", "high", "xhigh"] | None = Field(
-        default=None, description="how much the model thinks (its thinking level, from Gemini 3 on); unset leaves it to the model's default"
-    )
-    thinking_budget: int | None = Field(
-        default=None, ge=-1, description="tokens for thinking, for models before Gemini 3: 0 for none, -1 for as many as the model likes"
-    )
-    structured: Literal["schema", "none"] = Field(
-        default="schema",
-        description="none has a model told the schema in words, where the provider does not take it; the core validates either way",
-    )
-    base_url: str = Field(default="", description="another address that speaks the Gemini API, such as a gateway; the key is sent there")
-    key_variable: str = Field(
-        default="", description="the environment variable that holds the key, instead of GEMINI_API_KEY or GOOGLE_API_KEY"
-    )
 
 
 class GoogleModel(ProviderModel):

@@ -17,7 +17,7 @@ from finassay_models_kit.schemas import instruction, keeping
 if TYPE_CHECKING:
     from google.genai.types import GenerateContentResponse
 
-    from finassay_models_google.model import GoogleOptions
+    from finassay_models_google.options import GoogleOptions
 
 _FINISH: Final[dict[str, Finish]] = {
     "STOP": "stop",

@@ -16,7 +16,7 @@ from finassay_models_kit.schemas import without_added_nulls
 from finassay_models_openai.responses import held, written_to_cache
 
 if TYPE_CHECKING:
-    from finassay_models_openai.model import OpenAIOptions
+    from finassay_models_openai.options import OpenAIOptions
 
 _LONG: Final = 8192
 """Above so many output tokens an answer is streamed, so that nothing on the way takes the silence for the end."""

@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from finassay.api.errors import UsageError
-from finassay_models_openai.model import OpenAIModel, OpenAIOptions
+from finassay_models_openai.model import OpenAIModel
+from finassay_models_openai.options import OpenAIOptions
 
 
 class Endpoint(BaseModel):

@@ -14,7 +14,7 @@ from finassay_models_kit.schemas import strict_form, without_added_nulls
 if TYPE_CHECKING:
     from openai.types.responses import Response
 
-    from finassay_models_openai.model import OpenAIOptions
+    from finassay_models_openai.options import OpenAIOptions
 
 _MAX_SOURCES: Final = 50
 

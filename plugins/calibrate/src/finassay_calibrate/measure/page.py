@@ -1,8 +1,11 @@
 """The page of a calibration: self-contained, without scripts; everything from a delivery is escaped."""
 
+import json
+from pathlib import Path
+
 from finassay_calibrate.faults import FAULTS
 from finassay_calibrate.measure.grading import BY_ID
-from finassay_calibrate.measure.result import Calibration, shortfalls
+from finassay_calibrate.measure.result import Calibration, shortfalls, to_json
 
 TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>finassay calibration</title>
@@ -10,7 +13,7 @@ TEMPLATE = """<!doctype html>
 <style>
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1d2430;background:#fff}
 table{border-collapse:collapse;width:100%;margin:1rem 0}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #dde2ea;vertical-align:top}
-th{font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}tr.bad td{background:#fdf0ee}.note{color:#5b6675}
+th{font-weight:600}td.n,th.n{white-space:nowrap;text-align:right;font-variant-numeric:tabular-nums}tr.bad td{background:#fdf0ee}.note{color:#5b6675}
 details{margin:.2rem 0}code{font-size:.9em}
 @media(prefers-color-scheme:dark){body{background:#14181f;color:#dfe5ee}th,td{border-color:#333c4a}tr.bad td{background:#3a2320}.note{color:#98a3b3}}
 </style></head><body>
@@ -62,3 +65,12 @@ def page(found: Calibration) -> str:
 
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(TEMPLATE)
     return template.render(found=found, short=shortfalls(found), titles={d: one.title for d, one in BY_ID.items()}, faults=FAULTS)
+
+
+def write(found: Calibration, folder: Path) -> tuple[Path, Path]:
+    """`calibration.json` and `calibration.html` in the folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data, shown = folder / "calibration.json", folder / "calibration.html"
+    data.write_text(json.dumps(to_json(found), indent=1, ensure_ascii=False), encoding="utf-8")
+    shown.write_text(page(found), encoding="utf-8")
+    return data, shown

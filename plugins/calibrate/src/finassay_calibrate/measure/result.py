@@ -1,8 +1,6 @@
-"""What a calibration found, as JSON, as a table in the terminal, and as a page."""
+"""What a calibration found, and which goals it misses."""
 
-import json
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from attrs import asdict, frozen
@@ -111,14 +109,3 @@ def _fault(t: Tally) -> dict[str, Any]:
         for m in t.misses[:10]
     ]
     return row | {"rate": t.rate if t.planted else None, "misses": misses}
-
-
-def write(found: Calibration, folder: Path) -> tuple[Path, Path]:
-    """`calibration.json` and `calibration.html` in the folder, which is made."""
-    from finassay_calibrate.measure.page import page
-
-    folder.mkdir(parents=True, exist_ok=True)
-    data, shown = folder / "calibration.json", folder / "calibration.html"
-    data.write_text(json.dumps(to_json(found), indent=1, ensure_ascii=False), encoding="utf-8")
-    shown.write_text(page(found), encoding="utf-8")
-    return data, shown
