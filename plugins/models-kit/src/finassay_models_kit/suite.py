@@ -135,8 +135,8 @@ class ProviderSuite(ProviderCase):
     def test_no_answer_in_time(self) -> None:
         served = self.plain("Good morning.")
         began = time.monotonic()
-        error = self.failing(evolve(served, pause=20.0), request(seconds=0.4))
-        assert time.monotonic() - began < 5
+        error = self.failing(evolve(served, pause=20.0), request(seconds=2.0))
+        assert time.monotonic() - began < 15
         assert "time" in str(error)
         assert not isinstance(error, ProviderRefusedError)
 
@@ -236,8 +236,8 @@ class StreamedSuite(ProviderSuite):
         assert served.events is not None, "plain must be a stream"
         dripping = [*served.events[:2], *([self.drip] * 200)]
         began = time.monotonic()
-        error = self.failing(evolve(served, events=dripping, pause=0.1), request(seconds=0.6))
-        assert time.monotonic() - began < 5
+        error = self.failing(evolve(served, events=dripping, pause=0.1), request(seconds=2.0))
+        assert time.monotonic() - began < 15
         assert "time" in str(error)
 
 

@@ -9,11 +9,14 @@ YEAR = 252
 def figures(equity: pd.Series, trades: pd.DataFrame, cash: pd.Series | None = None, start: float | None = None) -> dict[str, float]:
     """Metric name to value; returns, drawdown (negative), exposure and turnover as fractions, fees in money.
 
-    `equity` is indexed by date and begins with the capital unless `start` is given; `trades` has fill_date, value, fee.
+    `equity` is indexed by date and begins with the capital unless `start` is given; `trades` has fill_date, value, fee. Raises `ValueError`
+    for a curve without two returns, which has no volatility.
     """
     curve = equity.to_numpy(dtype=float)
     curve = curve if start is None else np.concatenate([[start], curve])
     returns = curve[1:] / curve[:-1] - 1
+    if len(returns) < 2:
+        raise ValueError("the run is over as soon as it begins")
     spread = returns.std(ddof=1) or np.nan
     downside = np.sqrt((np.minimum(returns, 0) ** 2).mean()) or np.nan
     traded = trades.groupby("fill_date")["value"].sum()
