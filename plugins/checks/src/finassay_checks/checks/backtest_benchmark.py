@@ -65,6 +65,8 @@ class BenchmarkComparison(ProgramCheck):
             reason = "A comparison is claimed without numbers." if claim else "A benchmark is named without claim or numbers."
         elif not aligned:
             level, reason = 2, _why_not_aligned(found)
+        elif found.denied is not None:
+            level, reason = 2, "The return that is stated for the benchmark is not that of its series over the strategy's dates."
         elif found.excess is None or said.get("fits-universe") == "no":
             level = 3
             reason = "The series covers the same dates; " + (
@@ -101,6 +103,8 @@ def _evidence(found: "Comparison", answer: Answer | None) -> list[Evidence]:
     if answer is not None:
         evidence += [Evidence(EvidenceKind.QUOTE, quote.text, quote.where) for quote in answer.case_quotes.values()]
     evidence += [told(s.text, s.where) for s in (*found.numbers[:2], *found.claims[:2])]
+    if found.denied is not None:
+        evidence.append(told(found.denied.text, found.denied.where))
     if found.own:
         own = found.own
         evidence.append(

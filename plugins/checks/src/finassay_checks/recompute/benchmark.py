@@ -10,6 +10,7 @@ from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
 from finassay_checks.model import Delivered
 from finassay_checks.recompute import metrics, stated
+from finassay_checks.recompute.benchmark_said import denied
 from finassay_checks.recompute.book_figures import benchmark_returns
 from finassay_checks.recompute.costs import numbers_in
 from finassay_checks.recompute.rebuilt import delivered_curve, rebuilding
@@ -45,6 +46,8 @@ class Comparison:
     """Own figures over common dates: strategy_annual, benchmark_annual, excess_annual, and the same for the total."""
     excess: stated.Statement | None
     """Where a reported excess, or two reported returns, recompute."""
+    denied: stated.Statement | None = None
+    """A return that a table states for a benchmark and that the benchmark's own series does not have over the strategy's dates."""
 
 
 def comparison(package: Package) -> Comparison:
@@ -64,7 +67,7 @@ def comparison(package: Package) -> Comparison:
     overlap = float(own_days.isin(inside).mean())
     own = _figures(delivered, curve)
     excess = _recomputed(lines, own) if own else None
-    return Comparison(named[:20], claims[:20], numbers[:20], True, coarser, overlap, own, excess)
+    return Comparison(named[:20], claims[:20], numbers[:20], True, coarser, overlap, own, excess, denied(delivered, curve, own))
 
 
 def _lines(delivered: Delivered) -> list[tuple[str, str]]:

@@ -1,0 +1,53 @@
+"""What calibration found in 3.4 and 2.8b: figures of a benchmark and of a signal that their own series deny, beside others that are right."""
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from backtest_faults import Fault, Files, add, simulated, spoiled, verdict
+
+from finassay_checks.checks.backtest_benchmark import BenchmarkComparison
+from finassay_checks.recompute.benchmark import comparison
+
+
+def _totals() -> tuple[float, float]:
+    made = simulated()
+    both = pd.concat([made.equity.set_index("date")["equity"], made.benchmark.set_index("date")["benchmark_equity"]], axis=1).dropna()
+    growth = both.iloc[-1] / both.iloc[0] - 1
+    return float(growth.iloc[0]), float(growth.iloc[1])
+
+
+def _compared(shift: float, name: str, across: bool) -> Fault:
+    """The series is called an index of 500; a table compares both, the benchmark's total return moved by `shift`."""
+    mine, other = _totals()
+
+    def change(files: Files) -> None:
+        series = files["results/benchmark.csv"]
+        assert isinstance(series, pd.DataFrame)
+        files["results/benchmark.csv"] = series.assign(sp500_index=series["benchmark_equity"])
+        lines = (
+            f"| Metric | Strategy | {name} |\n|---|---|---|\n| Total return | {mine:.2%} | {other + shift:.2%} |"
+            if across
+            else f"| Portfolio | Total return |\n|---|---|\n| Strategy | {mine:.2%} |\n| {name} | {other + shift:.2%} |"
+        )
+        add(lines)(files)
+
+    return change
+
+
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize(
+    ("shift", "name", "wrong"),
+    [(0.0, "S&P 500 index", False), (0.3, "S&P 500 index", True), (-0.3, "SPY", True), (0.3, "60/40 portfolio", False)],
+)
+def test_a_stated_return_of_the_benchmark_that_its_series_denies(
+    tmp_path: Path, shift: float, name: str, wrong: bool, across: bool
+) -> None:
+    said = add("The S&P 500 benchmark is compared with the strategy: 12.0 % for the index.")
+    package = spoiled(tmp_path, _compared(shift, name, across), said)
+    found = package.fact(comparison)
+    assert (found.denied is not None) is wrong, found.denied
+    assert (verdict(BenchmarkComparison, package).level <= 2) is wrong
