@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -10,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from backtest_faults import Fault, Files, add, simulated, spoiled, verdict
 
 from finassay_checks.checks.backtest_benchmark import BenchmarkComparison
+from finassay_checks.checks.backtest_signal_validation import SignalValidation
 from finassay_checks.recompute.benchmark import comparison
 
 
@@ -51,3 +53,36 @@ def test_a_stated_return_of_the_benchmark_that_its_series_denies(
     found = package.fact(comparison)
     assert (found.denied is not None) is wrong, found.denied
     assert (verdict(BenchmarkComparison, package).level <= 2) is wrong
+
+
+def _rank_ic() -> float:
+    made = simulated()
+    closes = made.prices.pivot(index="date", columns="ticker", values="close")
+    scores = made.signals.pivot(index="decision_date", columns="ticker", values="score")
+    at = closes.reindex(scores.index)
+    forward = at.shift(-1) / at - 1
+    return float(np.mean([scores.loc[d].rank().corr(forward.loc[d].rank()) for d in scores.index[:-1]]))
+
+
+PARTS = "| period | signal rank IC | hit rate |\n|---|---|---|\n| first half | 0.02 | 50 % |\n| second half | {0:.3f} | 50 % |"
+
+
+@pytest.mark.parametrize(
+    ("said", "level"),
+    [
+        ("The signal has a mean rank IC of {0:.3f}, a score autocorrelation of {1:.2f} and a coverage of 100 %.", 4),
+        ("The signal has a mean rank IC of {2:.3f}, a score autocorrelation of {1:.2f} and a coverage of 100 %.", 3),
+        ("The signal has a rank IC standard deviation of 0.9, a score autocorrelation of {1:.2f} and a coverage of 100 %.", 4),
+        ("In the crisis the signal had a rank IC of 0.9. It has a score autocorrelation of {1:.2f} and a coverage of 100 %.", 4),
+    ],
+)
+def test_an_ic_that_the_delivered_signals_deny(tmp_path: Path, said: str, level: int) -> None:
+    ic, steady = _rank_ic(), _steady()
+    found = verdict(SignalValidation, spoiled(tmp_path, add(said.format(ic, steady, ic + 0.5)), add(PARTS.format(ic))))
+    assert found.level == level, found.reason
+
+
+def _steady() -> float:
+    made = simulated()
+    scores = made.signals.pivot(index="decision_date", columns="ticker", values="score")
+    return float(np.mean([scores.iloc[i].rank().corr(scores.iloc[i + 1].rank()) for i in range(len(scores) - 1)]))

@@ -17,12 +17,14 @@ from .test_fidelity_observables import show
 
 
 def _index() -> pd.Series:
-    return market().mean(axis=1) * 10
+    index: pd.Series = market().mean(axis=1) * 10
+    return index
 
 
 def _momentum_state() -> pd.Series:
     index = _index()
-    return index > index.shift(252)
+    state: pd.Series = index > index.shift(252)
+    return state
 
 
 def _mostly_out(index: pd.Series) -> pd.Series:

@@ -30,6 +30,10 @@ class SignalValidation(ProgramCheck):
             f"{len(found.stated)} statistics are stated, {len(right)} recompute" if found.stated else "No statistic of the signal is stated"
         )
         reason += "; split by sub-period" if level == 4 else ""
+        denied = [s for s in found.stated if s.denied]
+        if denied and level > 2:
+            # What recomputes stays right, but a statistic that the delivered signals deny is no validation.
+            level, reason = level - 1, f"{reason}; {' and '.join(s.kind for s in denied)} lies far from what the delivered signals give"
         reason += "" if found.signals else "; no signals were delivered or could be derived again"
         evidence = [
             value(

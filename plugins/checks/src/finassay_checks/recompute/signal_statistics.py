@@ -16,7 +16,8 @@ from finassay_checks.recompute.rebuilt import price_panel
 from finassay_checks.recompute.stated import Statement
 
 WITHIN = 0.02
-HORIZONS = (1, 5, 21, 63)
+HORIZONS = (1, 5, 10, 21, 63, 126, 252)
+DERIVED = "derived again"
 QUANTILES = (3, 4, 5, 10)
 
 
@@ -30,6 +31,8 @@ class Statistic:
     text: str
     own: float | None
     recomputes: bool
+    denied: bool = False
+    """Whether the whole sample's own values all lie so far away that no usual definition explains it."""
 
 
 @frozen
@@ -63,6 +66,17 @@ _SIGNAL = re.compile(
     r"\bic\b|information coefficient|signal|score|rank|factor|quantile|quintile|quartile|decile|tercile|autocorr|forward", re.I
 )
 _LOW_IS_GOOD = re.compile(r"vol|beta|rank|rev|size|risk", re.I)
+_OTHER = re.compile(
+    r"std|dev|vol|t[- _]?(?:val|stat)|ratio|\bir\b|hit|positive|share|max|min|best|worst|decay|half|thresh|above|below|cumul|%"
+    r"|resid|neutral|sector|naive|random|shuffl|bench",
+    re.I,
+)
+_PART = re.compile(
+    r"\b(?:first|second|third|fourth|last|1st|2nd|early|late|later) (?:half|third|quarter|part|years?)\b|\bsub-?periods?\b"
+    r"|\b(?:in|out[- ]of)[- ]sample\b|\b(?:train|test|validation)(?:ing)?\b|\b(?:regime|bull|bear|crisis|covid)\b",
+    re.I,
+)
+_ALL = re.compile(r"\b(?:full|whole|entire|overall)\b", re.I)
 _PERIOD = re.compile(r"\b(?:19|20)\d{2}\b|first half|second half|sub-?period|early|late(?:r)? (?:part|half|years)", re.I)
 
 
@@ -71,21 +85,61 @@ def signal_statistics(package: Package) -> SignalStatistics:
     scores = _scores(package, delivered, panel)
     source = "" if scores is None else scores[0]
     own = _own(scores[1], panel) if scores is not None and panel is not None else {}
-    found: dict[str, Statistic] = {}
+    sure = scores is not None and panel is not None and source != DERIVED and _broad(scores[1], panel)
+    span = _span(scores[1]) if scores is not None else None
+    found: dict[tuple[str, bool], Statistic] = {}
     periods: list[Statement] = []
-    for kind, value, where, text in _stated(delivered):
+    for kind, value, where, text, plain in _stated(delivered):
         if _PERIOD.search(text) and len(set(re.findall(r"\b(?:19|20)\d{2}\b|first half|second half|early|later?", text.lower()))) >= 1:
             periods.append(Statement(value, where, text))
-        candidates = own.get(kind, [])
+        candidates, whole = own.get(kind, []), _whole(text, span)
         best = min(candidates, key=lambda v: abs(v - value)) if candidates else None
-        statistic = Statistic(kind, value, where, text, best, best is not None and abs(best - value) <= WITHIN)
-        if kind not in found or (statistic.recomputes and not found[kind].recomputes):
-            found[kind] = statistic
-    return SignalStatistics(source, tuple(found.values()), tuple(periods[:20]))
+        recomputes = best is not None and abs(best - value) <= WITHIN
+        denied = sure and whole and plain and kind in ("IC", "rank IC") and _far(value, candidates, scores[1] if scores else {})
+        statistic = Statistic(kind, value, where, text, best, recomputes, denied)
+        known = found.get((kind, whole))
+        if known is None or (not known.recomputes and (recomputes or (denied and not known.denied))):
+            found[kind, whole] = statistic
+    # What is stated of the whole sample is what own values are of; a part's figure may be near them by chance.
+    kept = [s for (kind, whole), s in found.items() if whole or (kind, True) not in found]
+    return SignalStatistics(source, tuple(kept), tuple(periods[:20]))
 
 
-def _stated(delivered: Delivered) -> Iterator[tuple[str, float, str, str]]:
-    """(kind, value as a fraction or coefficient, where, line)."""
+def _broad(scores: dict[str, pd.DataFrame], panel: Panel) -> bool:
+    """Whether some delivered score ranks at least half of the names that have prices: of the picks alone no IC can be computed again."""
+    return any(float(table.notna().sum(axis=1).median()) >= max(5.0, 0.5 * len(panel.tickers)) for table in scores.values())
+
+
+def _span(scores: dict[str, pd.DataFrame]) -> tuple[pd.Timestamp, pd.Timestamp]:
+    return min(t.index.min() for t in scores.values()), max(t.index.max() for t in scores.values())
+
+
+def _whole(text: str, span: tuple[pd.Timestamp, pd.Timestamp] | None) -> bool:
+    """Whether a line tells of the whole sample: it says so, or names neither a part nor dates that cover less than nine tenths of it."""
+    if _PART.search(text):
+        return False
+    if span is None or _ALL.search(text):
+        return True
+    days = sorted(pd.to_datetime(re.findall(r"\b(?:19|20)\d{2}-\d{2}-\d{2}\b", text), errors="coerce").dropna())
+    if len(days) >= 2:
+        return bool((days[-1] - days[0]).days >= 0.9 * (span[1] - span[0]).days)
+    years = [int(y) for y in re.findall(r"\b(?:19|20)\d{2}\b", text)]
+    return not years or max(years) - min(years) + 1 >= 0.9 * (span[1].year - span[0].year + 1)
+
+
+def _far(value: float, candidates: list[float], scores: dict[str, pd.DataFrame]) -> bool:
+    """Whether a mean IC differs from every own one by more than another choice of dates would make (correlations of unrelated ranks of k
+    names vary by 1 / √(k-1) a date), and is none of them for the score upside down."""
+    dates = max((len(t) for t in scores.values()), default=0)
+    names = max((float(t.notna().sum(axis=1).median()) for t in scores.values()), default=0.0)
+    if dates < 10 or names < 5 or not candidates:
+        return False
+    limit = max(3 * WITHIN, 2.0 / np.sqrt((names - 1) * dates))
+    return all(abs(value - own) > limit and abs(value + own) > WITHIN for own in candidates)
+
+
+def _stated(delivered: Delivered) -> Iterator[tuple[str, float, str, str, bool]]:
+    """(kind, value as a fraction or coefficient, where, line, whether the name stands right before the value, as of a mean)."""
     for where, line in table_lines(delivered):
         if not _SIGNAL.search(line):
             continue
@@ -98,7 +152,7 @@ def _stated(delivered: Delivered) -> Iterator[tuple[str, float, str, str]]:
                 if kind in ("hit rate", "coverage") and value > 1:
                     value /= 100
                 if abs(value) <= 1.0 + 1e-9:
-                    yield kind, value, where, line
+                    yield kind, value, where, line, not _OTHER.search(match[0])
 
 
 def _scores(package: Package, delivered: Delivered, panel: Panel | None) -> tuple[str, dict[str, pd.DataFrame]] | None:
@@ -131,7 +185,7 @@ def _derived(package: Package) -> tuple[str, dict[str, pd.DataFrame]] | None:
         fills = shown.chosen.ledger.rebalance_fills
         if agreement is not None and agreement.share >= 0.95 and fills is not None:
             dates = pd.DatetimeIndex(fills["decision"].unique()).sort_values()
-            return "derived again", {"": table.reindex(table.index.intersection(dates))}
+            return DERIVED, {"": table.reindex(table.index.intersection(dates))}
     return None
 
 
