@@ -283,8 +283,11 @@ def factor_test(chosen: Selection, factor: str) -> Shown:
 
 
 def _better(other: float, own: Agreement, enough: float) -> bool:
-    """Whether a rival ranking fits better; where the belief's own falls short of enough, by so many fills that no tie explains them."""
-    return other > own.share if own.share >= enough else (other - own.share) * own.count > 2.5
+    """Whether a rival ranking fits better; where the belief's own falls short of enough, so clearly that neither ties nor the number of
+    rivals and windows that were tried explain it."""
+    if own.share >= enough:
+        return other > own.share
+    return other - own.share >= CLEARLY / 2 and (other - own.share) * own.count > 2.5
 
 
 def _wrong_side(chosen: Selection, factor: str) -> str:
