@@ -13,6 +13,7 @@ from backtest_faults import Fault, Files, add, simulated, spoiled, verdict
 from finassay_checks.checks.backtest_benchmark import BenchmarkComparison
 from finassay_checks.checks.backtest_signal_validation import SignalValidation
 from finassay_checks.recompute.benchmark import comparison
+from finassay_checks.recompute.benchmark_said import family
 
 
 def _totals() -> tuple[float, float]:
@@ -43,7 +44,13 @@ def _compared(shift: float, name: str, across: bool) -> Fault:
 @pytest.mark.parametrize("across", [False, True])
 @pytest.mark.parametrize(
     ("shift", "name", "wrong"),
-    [(0.0, "S&P 500 index", False), (0.3, "S&P 500 index", True), (-0.3, "SPY", True), (0.3, "60/40 portfolio", False)],
+    [
+        (0.0, "S&P 500 index", False),
+        (0.3, "S&P 500 index", True),
+        (-0.3, "SPY", True),
+        (0.3, "60/40 portfolio", False),
+        (0.3, "S&P 500 with a 12% stop", False),
+    ],
 )
 def test_a_stated_return_of_the_benchmark_that_its_series_denies(
     tmp_path: Path, shift: float, name: str, wrong: bool, across: bool
@@ -62,6 +69,14 @@ def _rank_ic() -> float:
     at = closes.reindex(scores.index)
     forward = at.shift(-1) / at - 1
     return float(np.mean([scores.loc[d].rank().corr(forward.loc[d].rank()) for d in scores.index[:-1]]))
+
+
+def test_names_of_one_benchmark_alone() -> None:
+    plain = ("S&P 500 index benchmark", "SPY buy and hold", "sp500_index", "equal_weight_universe", "Equal-weighted basket of all names")
+    assert [family(name) for name in plain] == ["index", "index", "index", "equal", "equal"]
+    assert not any(
+        family(name) for name in ("Equal weight 20 + 12% stop", "SPY/AGG 60/40", "S&P 500 equal weight", "strategy", "spy_momentum")
+    )
 
 
 PARTS = "| period | signal rank IC | hit rate |\n|---|---|---|\n| first half | 0.02 | 50 % |\n| second half | {0:.3f} | 50 % |"

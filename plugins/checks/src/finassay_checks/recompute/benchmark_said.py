@@ -17,8 +17,13 @@ SMALL = 60
 APART: Mapping[str, float] = {"total": 0.03, "annual": 0.03}
 """From which difference on a return is another one, for wealth that neither doubles nor halves: days of begin and end give less."""
 _FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("index", re.compile(r"spy\b|spx\b|s&p|sp.?500|gspc", re.I)),
-    ("equal", re.compile(r"equal.?weight", re.I)),
+    ("index", re.compile(r"spy(?![a-z])|spx(?![a-z])|s&p(?: ?500)?|sp.?500|\^?gspc", re.I)),
+    ("equal", re.compile(r"equal.?weight(?:ed)?", re.I)),
+)
+_PLAIN = re.compile(
+    r"\b(?:benchmarks?|index|etf|the|of|all|same|names|stocks|universe|portfolio|basket|close|level|value|equity|price|total|return|tr"
+    r"|buy|and|hold|trust)\b",
+    re.I,
 )
 _SPANS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("annual", re.compile(r"(?:annual(?:i[sz]ed)?|yearly).{0,3}return|cagr", re.I)),
@@ -28,9 +33,9 @@ Returns = dict[str, dict[str, float]]
 
 
 def family(name: str) -> str | None:
-    """Which benchmark a name tells of, if it tells of one alone."""
-    found = [key for key, pattern in _FAMILIES if pattern.search(name)]
-    return found[0] if len(found) == 1 else None
+    """Which benchmark a name tells of, if it tells of one alone and of no variant of it: `Equal weight with a stop` is another portfolio."""
+    found = [(key, pattern.sub(" ", name)) for key, pattern in _FAMILIES if pattern.search(name)]
+    return found[0][0] if len(found) == 1 and not re.search(r"\w", _PLAIN.sub(" ", found[0][1].replace("_", " "))) else None
 
 
 def denied(delivered: Delivered, curve: pd.Series, own: Mapping[str, float]) -> Statement | None:
