@@ -12,7 +12,7 @@ from finassay.api.strategy import Observable, Stance
 from finassay_checks.fidelity.execution import _days_after
 from finassay_checks.fidelity.observe import observations
 from finassay_checks.recompute.audit import audit
-from finassay_checks.recompute.calendar import schedule_share, unchanged_targets
+from finassay_checks.recompute.calendar import empty_spells, schedule_share, unchanged_targets
 from finassay_checks.recompute.control import control
 from finassay_checks.recompute.rebuilt import fill_log
 
@@ -136,3 +136,11 @@ def test_a_portfolio_that_trades_after_any_announcement() -> None:
     assert _days_after(pd.DataFrame({"fill_date": sessions[5::21]}), sessions, announced) is None
     everywhere = [np.arange(0, 499)]
     assert _days_after(after, sessions, everywhere) is None, "on days of which each is one after an announcement, nothing is shown"
+
+
+def test_spells_without_holdings_are_seen_through_splits() -> None:
+    days = pd.bdate_range("2013-01-01", periods=6)
+    weights = pd.DataFrame({"A": [0.0, 0.5, 0.5, 0.0, 0.0, 0.4], "B": [0.0, 0.0, 0.5, 0.0, float("nan"), 0.0]}, index=days)
+    assert empty_spells(weights) == ((days[0], days[0]), (days[3], days[4]))
+    assert empty_spells(weights.iloc[1:3]) == ()
+    assert empty_spells(None) == ()

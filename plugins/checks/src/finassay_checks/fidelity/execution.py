@@ -9,7 +9,15 @@ from attrs import frozen
 from finassay.api.strategy import Stance
 from finassay_checks.fidelity.ledger import Ledger
 from finassay_checks.fidelity.shown import ENOUGH, HALF, Shown, cannot_tell
-from finassay_checks.recompute.calendar import FREQUENCIES, Frequency, flat_spells, period_numbers, schedule_share, unchanged_targets
+from finassay_checks.recompute.calendar import (
+    FREQUENCIES,
+    Frequency,
+    empty_spells,
+    flat_spells,
+    period_numbers,
+    schedule_share,
+    unchanged_targets,
+)
 from finassay_checks.shared import factorized
 
 _BAND = re.compile(
@@ -64,7 +72,8 @@ def schedule_test(ledger: Ledger, period: str) -> Shown:
 
 def _idle(ledger: Ledger) -> tuple[tuple[pd.Timestamp, pd.Timestamp], ...]:
     """Spans without a holding, and days on which the plan stayed: nothing need be traded in them."""
-    return (flat_spells(ledger.fills) if ledger.fills is not None else ()) + unchanged_targets(ledger.targets)
+    logged = flat_spells(ledger.fills) if ledger.fills is not None else ()
+    return logged + empty_spells(ledger.weights) + unchanged_targets(ledger.targets)
 
 
 def band(ledger: Ledger) -> float | None:

@@ -379,6 +379,8 @@ def _rivals(chosen: Selection, factor: str, *, others: bool) -> Iterator[tuple[s
                 yield tuple(other if f == factor else f for f in chosen.factors)
 
 
+FEW = 5
+"""Fills that must speak for another method: with fewer, one date on which a figure was announced late decides."""
 CLEARLY = 0.15
 """By how much a rival must fit better before it is evidence: methods of combination agree on most names."""
 
@@ -397,7 +399,8 @@ def combination_test(chosen: Selection, method: str) -> Shown:
         return Shown(Stance.SUPPORTS, own.share, own.count, note)
     for other in METHODS:
         rival = chosen.best(chosen.factors, other) if other != method else None
-        if rival is not None and rival.share >= ENOUGH and rival.share - own.share >= CLEARLY:
+        gap = rival.share - own.share if rival is not None and rival.share >= ENOUGH else 0.0
+        if rival is not None and gap >= CLEARLY and gap * own.count >= FEW:
             return Shown(Stance.CONTRADICTS, own.share, own.count, f"{note}; {other} fits {rival.share:.1%}")
     return Shown(Stance.CANNOT_TELL, own.share, own.count, note)
 

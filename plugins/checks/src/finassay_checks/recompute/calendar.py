@@ -45,6 +45,16 @@ def flat_spells(trades: pd.DataFrame) -> tuple[tuple[pd.Timestamp, pd.Timestamp]
     return tuple((days[int(k)], days[int(k) + 1]) for k in np.flatnonzero(flat[:-1]))
 
 
+def empty_spells(weights: pd.DataFrame | None) -> tuple[tuple[pd.Timestamp, pd.Timestamp], ...]:
+    """Spans of sessions at whose close nothing is held, from weights at the close (date × ticker): unlike shares in a log, they know splits."""
+    if weights is None or weights.empty:
+        return ()
+    held = np.nan_to_num(weights.to_numpy(dtype=float))
+    edges = np.diff(np.concatenate([[False], (np.abs(held) <= 1e-9).all(axis=1), [False]]).astype(np.int8))
+    days = pd.DatetimeIndex(weights.index)
+    return tuple((days[begin], days[end - 1]) for begin, end in zip(np.flatnonzero(edges > 0), np.flatnonzero(edges < 0), strict=True))
+
+
 def unchanged_targets(targets: pd.DataFrame | None) -> tuple[tuple[pd.Timestamp, pd.Timestamp], ...]:
     """Dates on which a plan (date × ticker, NaN or 0 for none) was decided anew and stayed what it was, each as a span of one day."""
     if targets is None or len(targets) < 2:

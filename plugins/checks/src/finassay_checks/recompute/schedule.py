@@ -8,9 +8,17 @@ from attrs import frozen
 
 from finassay.api.delivery import Package
 from finassay_checks.delivered import read_delivery
-from finassay_checks.recompute.calendar import FREQUENCIES, Frequency, flat_spells, period_numbers, schedule_share, unchanged_targets
+from finassay_checks.recompute.calendar import (
+    FREQUENCIES,
+    Frequency,
+    empty_spells,
+    flat_spells,
+    period_numbers,
+    schedule_share,
+    unchanged_targets,
+)
 from finassay_checks.recompute.control import control
-from finassay_checks.recompute.rebuilt import fill_log
+from finassay_checks.recompute.rebuilt import fill_log, rebuilding
 
 KEPT = 0.95
 MAX_CELLS = 40_000_000
@@ -49,7 +57,8 @@ def schedule(package: Package) -> Schedule | None:
     if len(dates) < 2:
         return None
     fills = np.asarray(counts, dtype=np.int64)
-    spells = flat_spells(trades) + unchanged_targets(_plan(package))
+    rebuilt = package.fact(rebuilding).rebuilt
+    spells = flat_spells(trades) + empty_spells(rebuilt.weights if rebuilt else None) + unchanged_targets(_plan(package))
     shares = {frequency: schedule_share(dates, fills, frequency, spells) for frequency in FREQUENCIES}
     best = max(FREQUENCIES, key=lambda frequency: shares[frequency])
     return Schedule(shares, best if shares[best] >= KEPT else None, int(fills.sum()), tuple(dates), by)

@@ -95,7 +95,7 @@ def signal_statistics(package: Package) -> SignalStatistics:
         candidates, whole = own.get(kind, []), _whole(text, span)
         best = min(candidates, key=lambda v: abs(v - value)) if candidates else None
         recomputes = best is not None and abs(best - value) <= WITHIN
-        denied = sure and whole and plain and kind in ("IC", "rank IC") and _far(value, candidates, scores[1] if scores else {})
+        denied = sure and whole and plain and kind in ("IC", "rank IC") and _far(value, candidates, scores[1] if scores else {}, text)
         statistic = Statistic(kind, value, where, text, best, recomputes, denied)
         known = found.get((kind, whole))
         if known is None or (not known.recomputes and (recomputes or (denied and not known.denied))):
@@ -127,14 +127,17 @@ def _whole(text: str, span: tuple[pd.Timestamp, pd.Timestamp] | None) -> bool:
     return not years or max(years) - min(years) + 1 >= 0.9 * (span[1].year - span[0].year + 1)
 
 
-def _far(value: float, candidates: list[float], scores: dict[str, pd.DataFrame]) -> bool:
+def _far(value: float, candidates: list[float], scores: dict[str, pd.DataFrame], text: str) -> bool:
     """Whether a mean IC differs from every own one by more than another choice of dates would make (correlations of unrelated ranks of k
-    names vary by 1 / √(k-1) a date), and is none of them for the score upside down."""
+    names vary by 1 / √(k-1) a date; a line that counts as many dates as were delivered chose no others), and is none of them for the score
+    upside down."""
     dates = max((len(t) for t in scores.values()), default=0)
     names = max((float(t.notna().sum(axis=1).median()) for t in scores.values()), default=0.0)
     if dates < 10 or names < 5 or not candidates:
         return False
-    limit = max(3 * WITHIN, 2.0 / np.sqrt((names - 1) * dates))
+    counted = {int(n) for n in re.findall(r"(?<![\d.,-])\d{2,5}(?![\d.,%-])", text)}
+    same = bool(counted & {dates, dates - 1, dates - 2})
+    limit = 3 * WITHIN if same else max(3 * WITHIN, 2.0 / np.sqrt((names - 1) * dates))
     return all(abs(value - own) > limit and abs(value + own) > WITHIN for own in candidates)
 
 
