@@ -16,7 +16,7 @@ from finassay_checks.recompute.rebuilt import price_panel
 from finassay_checks.recompute.stated import Statement
 
 WITHIN = 0.02
-HORIZONS = (1, 5, 10, 21, 63, 126, 252)
+HORIZONS = (1, 5, 21, 63)
 DERIVED = "derived again"
 QUANTILES = (3, 4, 5, 10)
 
@@ -76,6 +76,8 @@ _PART = re.compile(
     r"|\b(?:in|out[- ]of)[- ]sample\b|\b(?:train|test|validation)(?:ing)?\b|\b(?:regime|bull|bear|crisis|covid)\b",
     re.I,
 )
+_LONG = re.compile(r"\b(?:[4-9]|1[0-2]|24|six|nine|twelve)[- ]?m(?:onths?)?\b|\b(?:1[0-9]{2}|2[0-9]{2})[- ]?d(?:ays?)?\b|year|annual", re.I)
+"""Horizons beyond those that are computed again."""
 _ALL = re.compile(r"\b(?:full|whole|entire|overall)\b", re.I)
 _PERIOD = re.compile(r"\b(?:19|20)\d{2}\b|first half|second half|sub-?period|early|late(?:r)? (?:part|half|years)", re.I)
 
@@ -133,7 +135,7 @@ def _far(value: float, candidates: list[float], scores: dict[str, pd.DataFrame],
     upside down."""
     dates = max((len(t) for t in scores.values()), default=0)
     names = max((float(t.notna().sum(axis=1).median()) for t in scores.values()), default=0.0)
-    if dates < 10 or names < 5 or not candidates:
+    if dates < 10 or names < 5 or not candidates or _LONG.search(text):
         return False
     counted = {int(n) for n in re.findall(r"(?<![\d.,-])\d{2,5}(?![\d.,%-])", text)}
     same = bool(counted & {dates, dates - 1, dates - 2})
