@@ -299,26 +299,30 @@ def _reached(package: Package) -> tuple[float | None, tuple[str, ...]]:
         return None, ()
     decision = found.decision if found is not None else _session_before(made.rebuilt.equity.index, pd.DatetimeIndex(trades["fill_date"]))
     target = trades["target_weight"].to_numpy(dtype=float).copy()
+    scaled = target
     if weights is not None and not np.isfinite(target).mean() > 0.5:
-        rows = weights[weights["kind"] == "target"] if (weights["kind"] == "target").any() else weights
+        planned = bool((weights["kind"] == "target").any())
+        rows = weights[weights["kind"] == "target"] if planned else weights
         filled = pd.DatetimeIndex(trades["fill_date"])
-        for column, dates in (("date", decision), ("fill_date", filled), ("date", filled)):
+        # A plan stands on the day of its decision; what was held, on that of the fill.
+        for column, dates in (("date", decision), ("fill_date", filled), ("date", filled))[0 if planned else 1 :]:
             if column in rows:
                 table = rows.dropna(subset=[column, "ticker"]).groupby([column, "ticker"])["weight"].last()
                 values = table.reindex(pd.MultiIndex.from_arrays([dates, trades["ticker"]])).to_numpy(dtype=float)
                 target = np.where(np.isfinite(target), target, values)
         exposure = exposure_by_date(delivered.frame("states"), decision, np.ones(len(target)))
-        target = target * exposure if exposure is not None else target
+        scaled = target * exposure if exposure is not None else target
     held = made.rebuilt.weights
     rows_, columns = held.index.get_indexer(pd.DatetimeIndex(trades["fill_date"])), held.columns.get_indexer(pd.Index(trades["ticker"]))
     known = np.isfinite(target) & (rows_ >= 0) & (columns >= 0) & ~_driven(package)
     if not known.any():
         return None, ()
     ended = held.to_numpy()[rows_, columns]
-    near = np.abs(ended - target) <= TARGET_WITHIN
+    # A plan may hold the exposure already, or leave it to the states.
+    near = (np.abs(ended - scaled) <= TARGET_WITHIN) | (np.abs(ended - target) <= TARGET_WITHIN)
     # Without a target of its own, a purchase may end below its plan where the cash for the rest was lacking.
     idle = 1.0 - held.to_numpy().sum(axis=1)[rows_]
-    near |= trades["target_weight"].isna().to_numpy() & (trades["shares"] > 0).to_numpy() & (ended < target) & (idle <= TARGET_WITHIN)
+    near |= trades["target_weight"].isna().to_numpy() & (trades["shares"] > 0).to_numpy() & (ended < scaled) & (idle <= TARGET_WITHIN)
     lost = trades[known & ~near].head(8)
     return float(near[known].mean()), tuple(f"row {r.row}: {r.ticker} on {str(r.fill_date)[:10]}" for r in lost.itertuples())
 
