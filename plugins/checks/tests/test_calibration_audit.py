@@ -144,3 +144,13 @@ def test_spells_without_holdings_are_seen_through_splits() -> None:
     assert empty_spells(weights) == ((days[0], days[0]), (days[3], days[4]))
     assert empty_spells(weights.iloc[1:3]) == ()
     assert empty_spells(None) == ()
+
+
+def test_closes_go_through_splits_that_a_table_of_actions_gives() -> None:
+    days = pd.bdate_range("2013-01-01", periods=4)
+    closes = pd.DataFrame({"A": [100.0, 102.0, 51.5, 52.0], "B": [10.0, 10.0, 10.0, 10.0]}, index=days)
+    actions = pd.DataFrame({"date": [days[2], days[2]], "ticker": ["A", "B"], "kind": ["split", "split"], "value": [2.0, 2.0]})
+    through = split_adjusted(closes, actions)
+    assert through["A"].tolist() == [50.0, 51.0, 51.5, 52.0]
+    assert through["B"].tolist() == [10.0] * 4, "a close that does not jump is adjusted already"
+    assert split_adjusted(closes, None) is closes

@@ -40,7 +40,7 @@ def delivered_states(ledger: Ledger) -> Iterator[tuple[str, pd.Series]]:
 
 def derived_states(ledger: Ledger, rule: str) -> Iterator[pd.Series]:
     """The rule's state at every session from delivered series, for its stated and usual windows; nothing if they do not serve it."""
-    closes, market = ledger.closes, ledger.market
+    closes, market = ledger.adjusted, ledger.market
     if closes is None:
         return
     if rule == "breadth":
@@ -221,12 +221,12 @@ def _estimates(ledger: Ledger) -> Iterator[tuple[str, pd.Series]]:
                 yield f"delivered '{name}'", values / 100 if values.median() > 1.5 else values
     yield from _estimate_columns(ledger)
     found = ledger.invested()
-    if found is None or ledger.closes is None:
+    if found is None or ledger.adjusted is None:
         return
     few = np.unique(np.linspace(0, len(found[0]) - 1, min(MOST_DATES, len(found[0]))).astype(int))
     weights, decisions = found[0].iloc[few], found[1][few]
     scaled = weights.div(weights.sum(axis=1).where(lambda s: s > OUT), axis=0)
-    returns = ledger.closes.reindex(columns=weights.columns).pct_change(fill_method=None).fillna(0.0).to_numpy()
+    returns = ledger.adjusted.reindex(columns=weights.columns).pct_change(fill_method=None).fillna(0.0).to_numpy()
     for window in dict.fromkeys(
         (*(w for w in stated_windows(ledger.rules, "volatil|target|covarian") if w >= 10), 60, 63, 20, 21, 126, 252)
     ):

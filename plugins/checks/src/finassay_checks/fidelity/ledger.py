@@ -11,6 +11,7 @@ from finassay_checks.delivered import read_delivery
 from finassay_checks.fidelity.places import Place, places
 from finassay_checks.model import Delivered
 from finassay_checks.recompute.control import FIRST_PURCHASE, control
+from finassay_checks.recompute.panel import split_adjusted
 from finassay_checks.recompute.rebuilt import Rebuilding, fill_log, rebuilding
 from finassay_checks.shared import day_codes, factorized, positions, sorted_codes
 
@@ -30,6 +31,9 @@ class Ledger:
     rules: str
     """Text of the rule sections, the last message and the specification: where windows and slots are stated."""
     closes: pd.DataFrame | None = field(repr=False)
+    """As they are delivered: what shares and fills are valued at."""
+    adjusted: pd.DataFrame | None = field(repr=False)
+    """The closes through delivered splits: what returns, averages and rankings are made of."""
     lows: pd.DataFrame | None = field(repr=False)
     fills: pd.DataFrame | None = field(repr=False)
     """Trades by fill date with `decision` (signal date, else the session before), `control` with its `cause`, `first` (first purchases)
@@ -229,6 +233,7 @@ def ledger(package: Package) -> Ledger:
         places=known,
         rules="\n".join(place.text for place in known if place.rank <= 1),
         closes=closes,
+        adjusted=split_adjusted(closes, delivered.frame("actions")) if closes is not None else None,
         lows=wide(prices, "low"),
         fills=_fills(package, delivered, closes, held),
         held=held,

@@ -100,8 +100,8 @@ class Resolved:
         if key not in self._problems:
             self._problems[key] = []
             held = planned(self.ledger) or invested(self.ledger)
-            if held is not None and self.ledger.closes is not None:
-                returns = self.ledger.closes.pct_change(fill_method=None)
+            if held is not None and self.ledger.adjusted is not None:
+                returns = self.ledger.adjusted.pct_change(fill_method=None)
                 dates = held.fills if at_fill else held.decisions
                 for at in sampled(held):
                     weights = held.weights.iloc[at]

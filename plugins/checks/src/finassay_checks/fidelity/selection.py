@@ -72,7 +72,7 @@ class Selection:
         """The factor's score on the decision dates only: ranking every session would cost far more than it tells."""
         key = (factor, window)
         if key not in self._scores:
-            closes = self.ledger.closes
+            closes = self.ledger.adjusted
             if closes is None:
                 self._scores[key] = None
             elif isinstance(window, str):
@@ -333,7 +333,7 @@ def _other_window(chosen: Selection, factor: str, own: Agreement) -> str:
 
     def share(window: tuple[int, int]) -> float:
         if window not in tried:
-            score = raw_score(factor, chosen.ledger.closes, window, chosen.ledger.market) if chosen.ledger.closes is not None else None
+            score = raw_score(factor, chosen.ledger.adjusted, window, chosen.ledger.market) if chosen.ledger.adjusted is not None else None
             found = chosen.agreement(chosen.decided(score)) if score is not None else None
             tried[window] = found.share if found is not None else 0.0
         return tried[window]

@@ -92,8 +92,8 @@ def _measures(ledger: Ledger, chosen: Selection, option: str) -> Iterator[Callab
     """Functions that give the measure to which the weights of an option are proportional, at each decision."""
     if option == "equal":
         yield lambda held: held.weights.gt(1e-6).astype(float)
-    elif option == "inverse_vol" and ledger.closes is not None:
-        returns = ledger.closes.pct_change(fill_method=None)
+    elif option == "inverse_vol" and ledger.adjusted is not None:
+        returns = ledger.adjusted.pct_change(fill_method=None)
         for window in dict.fromkeys((*(w for w in stated_windows(ledger.rules, "volatil|vol|deviation|siz") if w >= 10), *VOL_WINDOWS)):
             measure = 1 / returns.rolling(window, min_periods=int(0.9 * window)).std().where(lambda v: v > 0)
             yield lambda held, m=measure: _at(m, held.decisions, held.weights)  # type: ignore[misc]

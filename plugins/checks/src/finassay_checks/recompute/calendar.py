@@ -52,7 +52,9 @@ def empty_spells(weights: pd.DataFrame | None) -> tuple[tuple[pd.Timestamp, pd.T
     held = np.nan_to_num(weights.to_numpy(dtype=float))
     edges = np.diff(np.concatenate([[False], (np.abs(held) <= 1e-9).all(axis=1), [False]]).astype(np.int8))
     days = pd.DatetimeIndex(weights.index)
-    return tuple((days[begin], days[end - 1]) for begin, end in zip(np.flatnonzero(edges > 0), np.flatnonzero(edges < 0), strict=True))
+    return tuple(
+        (days[int(begin)], days[int(end) - 1]) for begin, end in zip(np.flatnonzero(edges > 0), np.flatnonzero(edges < 0), strict=True)
+    )
 
 
 def unchanged_targets(targets: pd.DataFrame | None) -> tuple[tuple[pd.Timestamp, pd.Timestamp], ...]:

@@ -80,17 +80,31 @@ def with_splits(panel: Panel, actions: pd.DataFrame | None) -> Panel:
     Prices that are adjusted already do not jump, and adjusted closes that were delivered are kept. `actions` has date, ticker, kind and
     value (new shares for one old).
     """
-    if panel.adjusted is not None or actions is None or actions.empty:
+    if panel.adjusted is not None:
         return panel
-    factor = np.ones_like(panel.close)
-    known = carried(panel.close)
+    factor = _split_factor(panel.close, panel.dates, panel.tickers, actions)
+    return panel if factor is None else evolve(panel, adjusted=panel.close * factor)
+
+
+def split_adjusted(closes: pd.DataFrame, actions: pd.DataFrame | None) -> pd.DataFrame:
+    """Closes (date × ticker) through splits, by the rule of `with_splits`; the same frame where no raw close jumps as a split says."""
+    factor = _split_factor(closes.to_numpy(dtype=float), pd.DatetimeIndex(closes.index), closes.columns, actions)
+    return closes if factor is None else closes * factor
+
+
+def _split_factor(close: Floats, dates: pd.DatetimeIndex, tickers: pd.Index, actions: pd.DataFrame | None) -> Floats | None:
+    """What each close is multiplied with; None if nothing is to be adjusted."""
+    if actions is None or actions.empty:
+        return None
+    factor = np.ones_like(close)
+    known = carried(close)
     splits = actions[(actions["kind"] == "split") & (actions["value"] > 0) & (actions["value"] != 1)].dropna(subset=["date", "ticker"])
-    columns = panel.tickers.get_indexer(pd.Index(splits["ticker"]))
-    rows = panel.dates.searchsorted(pd.DatetimeIndex(splits["date"]))
+    columns = tickers.get_indexer(pd.Index(splits["ticker"]))
+    rows = dates.searchsorted(pd.DatetimeIndex(splits["date"]))
     for row, column, ratio in zip(rows, columns, splits["value"].to_numpy(dtype=float), strict=True):
         if column >= 0 and 0 < row < len(known) and abs(known[row, column] / known[row - 1, column] * ratio - 1.0) < SPLIT_OFFSET:
             factor[:row, column] /= ratio
-    return panel if (factor == 1.0).all() else evolve(panel, adjusted=panel.close * factor)
+    return None if (factor == 1.0).all() else factor
 
 
 def carried(values: Floats) -> Floats:
