@@ -14,6 +14,7 @@ from finassay_checks.fidelity.observe import observations
 from finassay_checks.recompute.audit import audit
 from finassay_checks.recompute.calendar import empty_spells, schedule_share, unchanged_targets
 from finassay_checks.recompute.control import control
+from finassay_checks.recompute.panel import split_adjusted
 from finassay_checks.recompute.rebuilt import fill_log
 
 from .deliveries import clean_delivery, make_package

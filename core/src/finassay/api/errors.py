@@ -77,7 +77,7 @@ class RunLockedError(FinassayError):
 
 
 class NothingGradedError(FinassayError):
-    """No session of the run could be graded; the lines above the message say how each ended."""
+    """No session of the run is valid or could be graded; the lines above the message say how each ended."""
 
     exit_code = 9
 
@@ -106,9 +106,16 @@ class ProviderError(FinassayError):
 
 
 class ProviderRefusedError(ProviderError):
-    """A provider failed in a way that waiting does not mend: a wrong key, an unknown model, no credit, a request that it does not take."""
+    """A provider failed in a way that waiting does not mend: a wrong key, an unknown model, no credit, a request that it does not take.
+
+    `any_request` says that it is not about the one request: whatever the model is asked now is refused (wrong key, unknown model, no credit).
+    """
 
     retry = False
+
+    def __init__(self, message: str, *, hint: str = "", any_request: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.any_request = any_request
 
 
 class BudgetError(FinassayError):
@@ -118,7 +125,7 @@ class BudgetError(FinassayError):
 
 
 class UnfinishedError(FinassayError):
-    """Sessions of the run wait, or are not graded, because a model's provider was out of reach; the same command goes on with them."""
+    """Sessions of the run wait, or are not graded, because a model's provider was out of reach or refused; the same command goes on with them."""
 
     exit_code = 11
 

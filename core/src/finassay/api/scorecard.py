@@ -79,9 +79,15 @@ class Elicitation:
 
 
 def with_models(name: str, identity: Json) -> str:
-    """The id of a component with the models that its identity names, for people: two judges of one id may be two judges."""
-    models = identity.get("asked") if isinstance(identity, Mapping) else None
-    return f"{name} ({', '.join(sorted(map(str, models)))})" if isinstance(models, Mapping) and models else name
+    """The id of a component with the models that its identity names, for people: two judges of one id may be two judges.
+
+    A simulator that is played by somebody stands with whom its identity names as `player`.
+    """
+    known = identity if isinstance(identity, Mapping) else {}
+    models, player = known.get("asked"), known.get("player")
+    if isinstance(models, Mapping) and models:
+        return f"{name} ({', '.join(sorted(map(str, models)))})"
+    return f"{name} ({player})" if isinstance(player, str) and player else name
 
 
 @frozen
@@ -217,6 +223,14 @@ class SessionView:
     blob_root: str = ""
     labels: tuple[UserLabel, ...] = ()
     """Of the user's messages, with reasons that name hidden items."""
+
+    @property
+    def simulator_name(self) -> str:
+        """Who played the user, with the models that were asked, for people; empty where it is not recorded."""
+        simulator = self.identity.get("simulator")
+        if not isinstance(simulator, Mapping):
+            return str(simulator or "")
+        return with_models(str(simulator.get("id") or ""), simulator.get("identity"))
 
 
 @frozen

@@ -77,7 +77,8 @@ class Simulator(Protocol):
 
     A simulator may also carry `identity`, a mapping that JSON can hold, of all that decides what it says (model, options, digest of the
     prompt): it stands on the session. One that asks at the terminal says so with `uses_terminal = True`, and progress is shown in plain
-    lines beside it. It may be a `DisclosureChecker` as well. `SimulatorError` is a try without a decision, and is
+    lines beside it. One that waits for somebody elsewhere may say where with `waits_at(scene) -> str` (a path or an address): progress then
+    names it for as long as the answer is waited for. It may be a `DisclosureChecker` as well. `SimulatorError` is a try without a decision, and is
     regenerated like an invalid one; `ProviderError` leaves the session waiting.
     """
 

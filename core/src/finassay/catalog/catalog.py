@@ -12,6 +12,7 @@ from finassay.api.component import Origin
 from finassay.api.errors import CatalogError, FinassayError, UsageError
 from finassay.api.model import Models
 from finassay.api.version import SUPPORTED
+from finassay.catalog.amiss import option_problem
 from finassay.catalog.kinds import KINDS, Kind, kind_named
 
 
@@ -121,10 +122,8 @@ class Catalog:
         try:
             return factory.Options.model_validate(dict(options))
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            known = ", ".join(factory.Options.model_fields) or "none"
-            raise UsageError(f"{offer.kind} {offer.id!r}: option {where!r}: {first['msg']}", hint=f"Its options: {known}.") from error
+            problem, hint = option_problem(error, factory.Options, offer.kind)
+            raise UsageError(f"{offer.kind} {offer.id!r}: {problem}", hint=hint) from error
 
     def create(self, kind: str, name: str, options: Mapping[str, Any] | None = None, models: Models | None = None) -> tuple[Any, Origin]:
         """A ready component and where it came from. A factory with `takes_models` is handed `models`.

@@ -6,17 +6,43 @@ from typing import Any
 
 import click
 
-from finassay.api.errors import BudgetError, FinassayError, NothingGradedError, UsageError
+from finassay.api.errors import BudgetError, FinassayError, NothingGradedError, PreflightError, UsageError
+
+DROPPED = 0.0
+"""A budget that is given as `0` or `none`: the run's own no longer holds."""
+
+
+class Dollars(click.ParamType):
+    """An amount of dollars, or `0` or `none` for no limit."""
+
+    name = "dollars"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if str(value).strip().lower() in ("none", "off"):
+            return DROPPED
+        try:
+            amount = float(value)
+        except ValueError:
+            amount = -1.0
+        if not 0 <= amount < float("inf"):
+            self.fail(f"{value!r} is no amount of dollars: expected a number above 0, or 'none' for no limit", param, ctx)
+        return amount
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--session", help="Only this session.")
-@click.option("--judge", help="Grade with another judge than the run was made with.")
+@click.option(
+    "--judge", help="Grade with this judge and the options given here; it takes over none of the run's.  [default: the run's judge]"
+)
 @click.option("--jobs", type=click.IntRange(min=0), default=0, help="Gradings at the same time.  [default: one for each processor]")
-@click.option("-o", "--option", "options", multiple=True, help="Option of the judge: judge.KEY=VALUE.")
-@click.option("--budget", type=float, help="Dollars that the run may cost, with what it has cost already.")
-@click.option("--session-budget", type=float, help="Dollars that one session may cost, with what it has cost already.")
+@click.option(
+    "-o", "--option", "options", multiple=True, help="Option of the judge: judge.KEY=VALUE. Without --judge it amends the run's judge."
+)
+@click.option(
+    "--budget", type=Dollars(), help="Dollars that the run may cost, with what it has cost already; 0 or 'none' drops the run's budget."
+)
+@click.option("--session-budget", type=Dollars(), help="The same for one session.")
 def grade(
     run: Path,
     session: str | None,
@@ -28,7 +54,8 @@ def grade(
 ) -> None:
     """Grade stored sessions again. Nothing is held again; earlier gradings by other evaluators stay beside the new one.
 
-    A judge is another one also if only its options differ. What a model has answered once for this run is not asked again.
+    Without --judge and -o the run's own judge grades, with its own options. A judge is another one also if only its options differ. What a
+    model has answered once for this run is not asked again.
     """
     from finassay.api.scorecard import Scorecard
     from finassay.catalog.catalog import Catalog
@@ -37,21 +64,19 @@ def grade(
     from finassay.cli.run import raise_unfinished
     from finassay.cli.words import count
     from finassay.config.settings import recorded_settings
-    from finassay.runs.build import build_grading, model_service
     from finassay.runs.folder import RunFolder, SessionKey
-    from finassay.runs.grade import grade_all
+    from finassay.runs.grade import grade_all, unreached
     from finassay.runs.view import run_view
 
     folder = RunFolder(run)
-    settings = recorded_settings(folder.manifest(), folder.manifest_path)
-    settings = regrading(settings, judge, options, {"budget_usd": budget, "session_budget_usd": session_budget})
-    catalog = Catalog.installed()
-    build_grading(
-        catalog, settings, model_service(catalog, settings, run)
-    )  # every problem of judge and checks is told before anything is graded
+    recorded = recorded_settings(folder.manifest(), folder.manifest_path)
+    settings = regrading(recorded, judge, options, {"budget_usd": budget, "session_budget_usd": session_budget})
+    whose = whose_budget(recorded, {"budget_usd": budget, "session_budget_usd": session_budget})
+    _refuse_early(Catalog.installed(), settings, run, whose)
     failed: list[SessionKey] = []
     graded: list[SessionKey] = []
     spent: dict[SessionKey, Exception] = {}
+    lost: dict[SessionKey, Exception] = {}
     with folder.locked():
         keys = [folder.find(session)] if session else folder.sessions()
         ended = [key for key in keys if folder.state(key).ended is not None]
@@ -67,13 +92,18 @@ def grade(
                 else:
                     if is_graded(card):
                         graded.append(key)
+                    if (lacking := unreached(card)) is not None:
+                        lost[key] = lacking
                     progress.graded(key, card, "" if is_graded(card) else folder.state(key).end_detail)
 
             grade_all(folder.root, settings, ended, jobs or os.cpu_count() or 1, done)
         if len(ended) < len(keys):
             click.echo(f"left alone, because not ended: {count(len(keys) - len(ended), 'session')}", err=True)
         print_run(console(), run_view(folder))
-    raise_unfinished(spent)
+    if spent and whose:
+        first = next(iter(spent.values()))
+        raise BudgetError(f"{first}; not graded: {count(len(spent), 'session')}", hint=whose)
+    raise_unfinished({**spent, **lost})
     if failed:
         raise FinassayError(f"{len(failed)} of {count(len(ended), 'session')} could not be graded", hint="Their lines above say why.")
     if ended and not graded:
@@ -82,10 +112,35 @@ def grade(
         )
 
 
+def _refuse_early(catalog: Any, settings: Any, run: Path, whose: str) -> None:
+    """Every problem of judge, checks and budget is told before anything is graded. Raises `PreflightError`; `whose` explains the budget."""
+    from finassay.runs.build import build_grading, model_service
+
+    service = model_service(catalog, settings, run)
+    try:
+        build_grading(catalog, settings, service)
+    except PreflightError as error:
+        if not whose or not service.problems():
+            raise
+        problems = (*error.problems, whose)
+        raise PreflightError("the run was not graded: " + "; ".join(problems), problems=problems) from error
+
+
+def whose_budget(recorded: Any, given: dict[str, float | None]) -> str:
+    """Which budgets are those that the run was begun with, in words; empty if none is."""
+    own = [
+        f"{option} {getattr(recorded, name):g}"
+        for name, option in (("budget_usd", "--budget"), ("session_budget_usd", "--session-budget"))
+        if given.get(name) is None and getattr(recorded, name) is not None
+    ]
+    return f"the run was begun with {' and '.join(own)}, which holds here as well: give another amount, or 0 for none" if own else ""
+
+
 def regrading(settings: Any, judge: str | None, options: tuple[str, ...], money: dict[str, float | None]) -> Any:
     """A run's settings with another judge, other options or budgets, and the providers' settings as they are now.
 
-    Options of the run's own judge stay where no other is named. Raises `UsageError`.
+    A judge that is named has the options that are given, and no others, also if it is the run's own; where none is named, they amend those
+    of the run's judge. Raises `UsageError`.
     """
     from pydantic import ValidationError
 
@@ -94,9 +149,9 @@ def regrading(settings: Any, judge: str | None, options: tuple[str, ...], money:
     given = parse_options(options)
     if given.keys() - {"judge"}:
         raise UsageError(f"option for {min(given.keys() - {'judge'})!r}, which takes no part in grading", hint="Expected judge.KEY=VALUE.")
-    same = judge is None or judge == settings.judge.id
-    chosen = {"id": judge or settings.judge.id, "options": {**(settings.judge.options if same else {}), **given.get("judge", {})}}
-    limits = {name: value for name, value in money.items() if value is not None}
+    kept = {} if judge else settings.judge.options
+    chosen = {"id": judge or settings.judge.id, "options": {**kept, **given.get("judge", {})}}
+    limits = {name: value or None for name, value in money.items() if value is not None}
     merged = {**settings.model_dump(), "models": provider_settings(settings, Path.cwd()), "judge": chosen, **limits}
     try:
         return RunSettings.model_validate(merged)

@@ -13,6 +13,8 @@ from finassay.api.errors import InvalidFileError, UsageError
 from finassay.api.scorecard import Graded, RunView, Scorecard, SessionView, Spending
 from finassay.api.task import Task
 from finassay.api.verdict import Evidence, Measured, NotApplicable, Scored, Unscored
+from finassay.grading.dimensions import dimension
+from finassay.grading.tables import OPEN, OPEN_MEANS
 from finassay.cli.words import clean, count, one_line
 
 MAX_SHOWN = 200_000
@@ -86,10 +88,10 @@ def print_run(out: Console, view: RunView) -> None:
     from finassay.grading.tables import run_table
 
     print_notes(out, view)
-    if not view.sessions:
+    if view.sessions:
+        out.print(run_table(summarise(view)))
+    else:
         out.print("no session has ended yet")
-        return
-    out.print(run_table(summarise(view)))
     print_spending(out, view.spending)
 
 
@@ -102,8 +104,17 @@ def print_spending(out: Console, spending: tuple[Spending, ...]) -> None:
 
 
 def print_notes(out: Console, view: RunView) -> None:
+    """Who played and who graded, and what else belongs to the results."""
+    if view.sessions:
+        out.print(line(f"user played by {view.simulator or 'nobody that is recorded'}; meaning judged by {view.judge or 'nobody'}", 600))
     for note in view.notes:
         out.print(line(note, 2_000, "dim"))
+
+
+def partial_words(card: Scorecard) -> str:
+    """How much an incomplete grading lacks."""
+    missing = sum(1 for graded in card.verdicts if graded.unscored is not None and dimension(graded.dimension).scored)
+    return f"{count(missing, 'dimension')} without a verdict" if missing else f"{count(len(card.incomplete), 'open point')}"
 
 
 def is_graded(card: Scorecard | None) -> bool:
@@ -113,16 +124,19 @@ def is_graded(card: Scorecard | None) -> bool:
 
 def list_sessions(out: Console, view: RunView) -> None:
     print_notes(out, view)
-    table = Table("session", "end", "quality", "accepted", "vetoes failed", box=None)
+    table = Table("session", "end", "quality", "accepted", "vetoes failed", "incomplete", box=None)
     for session in view.sessions:
         card = session.scorecard
         name, end = line(session.id), line(session.end_reason)
         if card is None or not is_graded(card):
             table.add_row(name, end, "-", "-", Text("not graded", style="dim"))
             continue
-        quality = "-" if card.quality is None else f"{card.quality:.1f}"
-        table.add_row(name, end, quality, "yes" if card.accepted else "no", ", ".join(card.failed_vetoes) or "none")
+        quality = "-" if card.quality is None else f"{card.quality:.1f}" + ("" if card.complete else OPEN)
+        missing = Text("" if card.complete else partial_words(card), style="yellow")
+        table.add_row(name, end, quality, "yes" if card.accepted else "no", ", ".join(card.failed_vetoes) or "none", missing)
     out.print(table)
+    if any(is_graded(s.scorecard) and s.scorecard and not s.scorecard.complete for s in view.sessions):
+        out.print(Text(OPEN_MEANS, style="dim"))
     print_spending(out, view.spending)
 
 
@@ -137,6 +151,7 @@ def show_session(out: Console, view: SessionView) -> None:
             title += f" · {labels[message.id].label}"
         out.print(Panel(safe(message.text), title=line(title), title_align="left", border_style=style))
     _print_labels(out, view)
+    out.print(Text("user played by: ").append(one_line(view.simulator_name) or "not recorded", style="bold"))
     _print_end(out, view)
     _print_files(out, view)
     if view.scorecard is None or not is_graded(view.scorecard):

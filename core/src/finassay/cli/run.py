@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from finassay.api.errors import NothingGradedError, UsageError
+from finassay.api.errors import BudgetError, NothingGradedError, ProviderRefusedError, UsageError
 from finassay.cli.words import one_line
 
 
@@ -28,8 +28,18 @@ from finassay.cli.words import one_line
 @click.option("--seconds", "turn_seconds", type=float, help="Overrides Δ of the tasks.")
 @click.option("--grade/--no-grade", "grade", default=None, help="Grade each session when it ends.  [default: grade]")
 @click.option("-o", "--option", "options", multiple=True, help="Option of a component: NAME.KEY=VALUE.")
-@click.option("--budget", "budget_usd", type=float, help="Dollars that the run may cost; it then stops and can be gone on with.")
-@click.option("--session-budget", "session_budget_usd", type=float, help="Dollars that one session may cost, grading included.")
+@click.option(
+    "--budget",
+    "budget_usd",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Dollars that the run may cost; it then stops and can be gone on with.",
+)
+@click.option(
+    "--session-budget",
+    "session_budget_usd",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Dollars that one session may cost, grading included.",
+)
 @click.option("--dry-run", is_flag=True, help="Print what would be done with each session, and stop.")
 def run(agents: tuple[str, ...], tasks_path: Path | None, out: Path, options: tuple[str, ...], dry_run: bool, **flags: Any) -> None:
     """Hold sessions between agents and the simulated user, record and grade them. The same command resumes a stopped run."""
@@ -113,7 +123,7 @@ def versions(origins: Any) -> dict[str, str]:
 
 def raise_unfinished(left: dict[Any, Exception]) -> None:
     """Say what could not go on. Raises `BudgetError` if money was the reason, `UnfinishedError` if a provider was."""
-    from finassay.api.errors import BudgetError, UnfinishedError
+    from finassay.api.errors import UnfinishedError
     from finassay.cli.words import count
 
     if not left:
@@ -122,10 +132,19 @@ def raise_unfinished(left: dict[Any, Exception]) -> None:
     spent = next((reason for reason in left.values() if isinstance(reason, BudgetError)), None)
     if spent is not None:
         raise BudgetError(f"{spent}; not finished: {count(len(left), 'session')} ({named})", hint=spent.hint)
-    reason = next(iter(left.values()))
-    raise UnfinishedError(
-        f"{count(len(left), 'session')} could not go on ({named}): {reason}", hint="When the provider answers, the same command goes on."
-    )
+    refused = [reason for reason in left.values() if isinstance(reason, ProviderRefusedError)]
+    reason = (refused or list(left.values()))[0]
+    raise UnfinishedError(f"{count(len(left), 'session')} could not go on ({named}): {reason}", hint=_going_on(reason))
+
+
+def _going_on(reason: Exception) -> str:
+    """What to do about a session that waits: what the one who failed says, and that the command goes on."""
+    own = getattr(reason, "hint", "")
+    if "same command goes on" in own:
+        return str(own)
+    refused = isinstance(reason, ProviderRefusedError)
+    then = "With that mended, the same command goes on." if refused else "When the provider answers, the same command goes on."
+    return f"{own} {then}".strip()
 
 
 def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], observers: Any) -> dict[Any, Exception]:
@@ -134,9 +153,8 @@ def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], ob
     Returns the sessions that were not graded because the money was spent, or not in whole because the judge's models were away. A session
     whose last grading lacks its judge is graded again; what was answered is not asked again.
     """
-    from finassay.api.errors import BudgetError, UnfinishedError
     from finassay.cli.progress import RunProgress
-    from finassay.runs.grade import grading_pool, lacks_its_judge, scorecards, stop_children
+    from finassay.runs.grade import grading_pool, lacks_its_judge, scorecards, stop_children, unreached
 
     stop = threading.Event()
     waiting: dict[Any, Any] = {}
@@ -164,8 +182,8 @@ def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], ob
                     continue
                 observers.call("finassay_session_graded", session=key.id, scorecard=card)
                 progress.graded(key, card)
-                if missing := lacks_its_judge(card):
-                    ungraded[key] = UnfinishedError(f"the judge's models were out of reach for {missing}")
+                if (lacking := unreached(card)) is not None:
+                    ungraded[key] = lacking
         except KeyboardInterrupt:
             stop.set()
             stop_children()
@@ -196,6 +214,20 @@ def _finish(folder: Any, observers: Any) -> None:
         )
 
 
+def _refuse_void(sessions: list[Any], wanted: int) -> None:
+    """Raises `NothingGradedError` if sessions were held, all of those that were asked for, and none of them counts."""
+    if not sessions or len(sessions) < wanted or any(s.valid for s in sessions):
+        return
+    last = sessions[-1]
+    played = all(s.end_reason == "simulator_void" for s in sessions)
+    raise NothingGradedError(
+        f"no session counts ({wanted} held): {last.end_reason}" + (f": {last.end_detail}" if last.end_detail else ""),
+        hint="The simulated user made no valid decision: take another model for it (-o simulator.model=PROVIDER/NAME) and another --out."
+        if played
+        else "Their lines above say how each ended.",
+    )
+
+
 def _print_result(out: Any, folder: Any, plan: list[Any], *, graded: bool) -> None:
     """The table. Raises `NothingGradedError` if grading was wanted and no session of the plan has verdicts."""
     from finassay.cli.render import is_graded, print_run
@@ -206,6 +238,7 @@ def _print_result(out: Any, folder: Any, plan: list[Any], *, graded: bool) -> No
     print_run(out, view)
     click.echo(one_line(f"Page and details: finassay report {shlex.quote(str(folder.root))}"))
     wanted = {planned.key.id for planned in plan}
+    _refuse_void([s for s in view.sessions if s.id in wanted], len(wanted))
     if graded and wanted and not any(is_graded(s.scorecard) for s in view.sessions if s.id in wanted):
         raise NothingGradedError(
             f"no session could be graded ({count(len(wanted), 'session')} tried)", hint="Their lines above say how each ended."

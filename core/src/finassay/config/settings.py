@@ -141,8 +141,9 @@ def load_settings(flags: Mapping[str, Any], *, folder: Path, environment: Mappin
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         origin = origins.get(str(first["loc"][0]), "settings")
-        known = ", ".join(RunSettings.model_fields)
-        raise UsageError(f"{origin}: {key}: {first['msg']}", hint=f"Known settings: {known}.") from error
+        field = RunSettings.model_fields.get(str(first["loc"][0]))
+        about = f"{first['loc'][0]}: {field.description}" if field else f"Known settings: {', '.join(RunSettings.model_fields)}."
+        raise UsageError(f"{origin}: {key}: {first['msg']}", hint=about) from error
 
 
 def provider_settings(recorded: RunSettings, folder: Path) -> dict[str, ProviderSettings]:

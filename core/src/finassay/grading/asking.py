@@ -8,7 +8,7 @@ from attrs import Factory, evolve, field, frozen
 
 from finassay.api.delivery import Package
 from finassay.api.dimension import Dimension
-from finassay.api.errors import BudgetError, JudgeError, ProviderError
+from finassay.api.errors import BudgetError, JudgeError, ProviderError, ProviderRefusedError
 from finassay.api.grading import Answer, Document, Judge, JudgeRequest, LabelQuestion, LevelQuestion, Material, Quote, Reader
 from finassay.api.scorecard import Steering
 from finassay.api.verdict import Json, Scored, Source, Unscored
@@ -224,9 +224,12 @@ class Asker:
         return Unscored("judge unparsed", f"the judge answered with {type(answer).__name__}", self.judge.id)
 
     def _missing(self, error: Exception) -> Unscored:
+        refused = next((e for e in (error, error.__cause__) if isinstance(e, ProviderRefusedError)), None)
+        hint = f" ({refused.hint})" if refused is not None and refused.hint else ""
         if isinstance(error, JudgeError):
-            return Unscored("judge unavailable" if _down(error) else "judge unparsed", str(error), self.judge.id)
-        return Unscored("judge unavailable", f"{type(error).__name__}: {error}"[:500], self.judge.id)
+            return Unscored("judge unavailable" if _down(error) else "judge unparsed", f"{error}{hint}", self.judge.id)
+        said = str(error) if isinstance(error, ProviderError) else f"{type(error).__name__}: {error}"
+        return Unscored("judge unavailable", f"{said[:500]}{hint}", self.judge.id)
 
     def _collect(self, passages: Sequence[Quote]) -> None:
         for passage in passages:

@@ -9,7 +9,7 @@ from typing import Final
 from attrs import frozen
 
 from finassay.api.labels import LabelCounts, count_labels
-from finassay.api.scorecard import RunView, Scorecard, SessionView, with_models
+from finassay.api.scorecard import RunView, Scorecard, SessionView
 from finassay.api.verdict import Measured, NotApplicable, Scored
 from finassay.grading.dimensions import DIMENSIONS, SCORED_CATEGORIES
 
@@ -97,9 +97,7 @@ def group_of(session: SessionView, view: RunView) -> tuple[str, str, str, str]:
 
     Simulator and judge stand with the models that they ask.
     """
-    simulator = session.identity.get("simulator")
-    named = simulator.get("id") if isinstance(simulator, Mapping) else simulator
-    played = with_models(str(named or view.simulator), simulator.get("identity") if isinstance(simulator, Mapping) else None)
+    played = session.simulator_name or view.simulator
     evaluator = session.scorecard.evaluator if session.scorecard else None
     return session.agent, played, evaluator.judge_name if evaluator else "", evaluator.hash if evaluator else ""
 

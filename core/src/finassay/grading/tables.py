@@ -1,6 +1,7 @@
 """The tables of a terminal. Everything in them is the harness's own words and numbers."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from rich.table import Table
 from rich.text import Text
@@ -12,7 +13,10 @@ from finassay.grading.dimensions import SCORED_CATEGORIES, dimension
 from finassay.grading.redaction import clean
 from finassay.grading.summary import AgentSummary, Summary
 
-SHORT = {"data": "data", "strategy": "strat", "backtest": "backt", "assessment": "assess", "experience": "exper"}
+SHORT = {"data": "data", "strategy": "strat", "backtest": "backt", "assessment": "asses", "experience": "exper"}
+OPEN: Final = "*"
+"""Behind a quality that rests on incomplete gradings."""
+OPEN_MEANS: Final = "* of incomplete gradings: what has no verdict is left out of the mean, so that it is not comparable"
 
 
 def _percent(value: float | None) -> str:
@@ -26,43 +30,48 @@ def _number(value: float | None, digits: int = 1) -> str:
 def run_table(summary: Summary) -> Table:
     """One row an agent, like table 3 of the paper. Names of judge and simulator stand in the row where they differ within the run."""
     table = Table(title=Text(summary.run, style="bold"), title_justify="left", box=None, header_style="bold", pad_edge=False)
-    table.add_column("agent", no_wrap=True)
+    table.add_column("agent", overflow="fold")
     if summary.mixed:
-        table.add_column("judge · simulator · evaluator")
+        table.add_column("judge · simulator · evaluator", overflow="fold")
+    some_open = any(agent.complete < agent.graded for agent in summary.agents)
     for name in (
-        "graded",
-        "accepted",
+        "gra-\nded",
+        *(("incom-\nplete",) if some_open else ()),
+        "ac-\ncepted",
         "pass^k",
-        "satisfied",
-        "silent",
+        "satis-\nfied",
+        "si-\nlent",
         "Q",
         *SHORT.values(),
-        "coverage",
-        "assumed",
-        "user +/-",
+        "cover-\nage",
+        "assu-\nmed",
+        "user\n+/-",
         "cut",
         "s",
-        "$",
+        "agent\n$",
     ):
         table.add_column(name, justify="right", no_wrap=True)
     for agent in summary.agents:
-        table.add_row(*_row(agent, summary.mixed))
+        table.add_row(*_row(agent, summary.mixed, some_open))
+    if some_open:
+        table.caption, table.caption_justify = Text(OPEN_MEANS), "left"
     return table
 
 
-def _row(agent: AgentSummary, mixed: bool) -> list[str | Text]:
-    last = max(agent.pass_k, default=0)
+def _row(agent: AgentSummary, mixed: bool, some_open: bool) -> list[str | Text]:
+    last, missing = max(agent.pass_k, default=0), agent.graded - agent.complete
     group = [Text(f"{agent.judge or 'not graded'} · {agent.simulator} · {agent.evaluator[:8]}")] if mixed else []
     silent = Text(f"{agent.silent_failures}", style="red" if agent.silent_failures else "")
     return [
         Text(agent.agent),
         *group,
         f"{agent.graded}/{agent.sessions}",
+        *([Text(f"{missing}", style="yellow" if missing else "")] if some_open else []),
         Text(_percent(agent.acceptance_rate), style="green" if agent.accepted else ""),
-        f"{_percent(agent.pass_k[last])} (k={last})" if last else "-",
+        f"{_percent(agent.pass_k[last])}\nk={last}" if last else "-",
         _percent(agent.share(agent.satisfied)),
         silent,
-        _number(agent.quality),
+        _number(agent.quality) + (OPEN if missing and agent.quality is not None else ""),
         *(_number(agent.categories.get(name), 0) for name in SCORED_CATEGORIES),
         _percent(agent.coverage),
         _percent(agent.assumption_rate),
@@ -115,7 +124,8 @@ def session_table(card: Scorecard) -> Table:
     table.add_row("end reason", card.end_reason)
     table.add_row("accepted", Text("yes", style="bold green") if card.accepted else Text("no", style="bold red"))
     table.add_row("score", f"{card.score:.1f}")
-    table.add_row("quality", _number(card.quality) + (" (before vetoes)" if card.quality is not None else ""))
+    note = "before vetoes" if card.complete else "before vetoes, of what was judged: the grading is incomplete"
+    table.add_row("quality", _number(card.quality) + (f" ({note})" if card.quality is not None else ""))
     table.add_row("categories", " · ".join(f"{name} {_number(mean, 0)}" for name, mean in card.categories.items()))
     for name in card.failed_vetoes:
         one, graded = dimension(name), card.graded(name)

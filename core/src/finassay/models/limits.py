@@ -41,7 +41,7 @@ class Limiter:
         """Held during one try. Waits as long as it must."""
         if self.folder is not None and (self.concurrency is not None or self.per_minute is not None):
             self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self.folder.mkdir(exist_ok=True)
+            self.folder.mkdir(exist_ok=True, mode=0o700)
         with self._free_place():
             self._await_start()
             yield

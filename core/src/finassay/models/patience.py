@@ -17,6 +17,14 @@ Waits = Callable[[str, float, ProviderError], None]
 """Told before each wait: the model, for how many seconds, and what failed."""
 
 
+def wait_words(model: str, seconds: float, error: Exception) -> str:
+    """A wait in words. Providers begin their messages with the name of the model, which stands there once."""
+    reason = str(error).strip()
+    if reason.startswith(model):
+        reason = reason[len(model) :].lstrip(" :")
+    return f"waits for {model}: {reason or type(error).__name__}; asked again in {seconds:.0f} s"
+
+
 def nobody_waits(model: str, seconds: float, error: ProviderError) -> None:
     """The observer that nobody set."""
 

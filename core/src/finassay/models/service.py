@@ -33,6 +33,14 @@ from finassay.records.masking import secrets_around, without_passages, without_s
 MAX_MESSAGE: Final = 500
 """Characters of a provider's error that are kept."""
 AGENT: Final = "agent"
+Calls = Callable[[str, bool, str], None]
+"""Told when a call to a model begins (True) and ends: its name, and where somebody is asked if the model says so (`waits_at`)."""
+
+
+def nobody_listens(model: str, begins: bool, where: str) -> None:
+    """The observer that nobody set."""
+
+
 BRIEF_SECONDS: Final = 15.0
 """How long a failure is waited out that another call has waited out in vain."""
 LOCKS: Final = "sealed/limits"
@@ -52,6 +60,8 @@ class _Provider:
     secrets: tuple[str, ...] = ()
     down: bool = False
     """The last call outlasted its patience: those that follow wait only briefly, until one gets through."""
+    refused: dict[str, ProviderRefusedError] = field(factory=dict)
+    """Models that refuse whatever they are asked: they are not asked again by this process."""
 
 
 @frozen
@@ -70,6 +80,8 @@ class _Patient:
             reply = patience.call(self.name, lambda: self._attempt(request))
         except ProviderError as error:
             self.provider.down = self.provider.down or error.retry
+            if isinstance(error, ProviderRefusedError) and error.any_request:
+                self.provider.refused[self.name] = error
             raise
         self.provider.down = False
         return reply
@@ -88,7 +100,7 @@ class _Patient:
         message, hint = self._clear(str(error), request), self._clear(error.hint, request)
         if isinstance(error, ProviderError) and not isinstance(error, ProviderRefusedError):
             return ProviderError(message, hint=hint, retry_after=error.retry_after)
-        return ProviderRefusedError(message, hint=hint)
+        return ProviderRefusedError(message, hint=hint, any_request=getattr(error, "any_request", False))
 
     def _clear(self, text: str, request: ChatRequest) -> str:
         text = without_secrets(text[: 4 * MAX_MESSAGE], (*secrets_around(), *self.provider.secrets))
@@ -110,13 +122,19 @@ class _Metered:
     role: str
 
     def complete(self, request: ChatRequest) -> ChatReply:
+        refused = self.model.provider.refused.get(self.id)
+        if refused is not None:
+            raise ProviderRefusedError(str(refused), hint=refused.hint, any_request=True)
         self.service.afford(self)
-        started = time.monotonic()
+        started, where = time.monotonic(), str(getattr(self.model.model, "waits_at", ""))
+        self.service.calls(self.id, True, where)
         try:
             reply = self.model.complete(request)
         except ProviderError as error:
             self._write(request, started, failed=type(error).__name__)
             raise
+        finally:
+            self.service.calls(self.id, False, where)
         self._write(request, started, reply)
         return reply
 
@@ -203,6 +221,8 @@ class ModelService:
     budget: Budget = Budget()
     waits: Waits = nobody_waits
     """Told before each wait; may be set later."""
+    calls: Calls = nobody_listens
+    """Told of each call that is not answered from the store; may be set later."""
     sleep: Callable[[float], None] = time.sleep
     ledger: Ledger = field(init=False)
     store: ExchangeStore | None = field(init=False)

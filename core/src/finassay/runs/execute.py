@@ -11,14 +11,14 @@ from typing import Any
 from attrs import asdict, evolve, frozen
 
 from finassay.api.agent import Usage
-from finassay.api.errors import Blame, FinassayError
+from finassay.api.errors import Blame, FinassayError, ProviderRefusedError
 from finassay.api.sandbox import BoxSpec, Limits
 from finassay.api.task import Task
 from finassay.config.settings import RunSettings
 from finassay.grading.outcomes import INVALID
 from finassay.hooks.dispatch import Observers
 from finassay.models.ledger import Entry, Ledger, RunBudgetError, now
-from finassay.models.service import AGENT
+from finassay.models.service import AGENT, Calls, nobody_listens
 from finassay.models.serving import Serving, serving
 from finassay.records.convert import to_json
 from finassay.records.events import EventLog, Frozen, end_event
@@ -42,6 +42,10 @@ class Progress:
     ended: Callable[[SessionKey, Ending], None]
     left: Callable[[SessionKey, FinassayError], None] = lambda key, reason: None
     """A session that cannot go on now and has not ended."""
+    now: Callable[[SessionKey, str, str], None] = lambda key, doing, where: None
+    """What a session does from now on, and where a person is asked if one is."""
+    called: Calls = nobody_listens
+    """A call to a model begins or ends, in the thread that serves a session (`finassay.models.serving.served`)."""
 
 
 class _SessionObserver:
@@ -51,6 +55,11 @@ class _SessionObserver:
 
     def turn_started(self, turn: int) -> None:
         self.here.turn = turn
+        self.progress.now(self.key, f"turn {turn}: the agent works", "")
+
+    def user_asked(self, turn: int, tries: int, where: str) -> None:
+        what = f"turn {turn}: the user decides" if turn else "the user opens"
+        self.progress.now(self.key, what + (f", try {tries + 1}" if tries else ""), where)
 
     def agent_used(self, turn: int, usage: Usage) -> None:
         """A line in the ledger for an agent that tells what it used; none for one that used nothing, or the run's own models."""
@@ -84,7 +93,8 @@ class Runner:
             self._redactions += [v for name in maker.sample.capabilities.credentials if len(v := os.environ.get(name, "")) >= 8]
         self.left: dict[SessionKey, FinassayError] = {}
         """Sessions that could not go on and have not ended, with the reason."""
-        self._spent = threading.Event()
+        self._over: FinassayError | None = None
+        """Why nothing more is begun, once that is so."""
 
     def keys(self) -> list[SessionKey]:
         """The sessions that the settings ask for, repeat by repeat, so that a stopped run is balanced."""
@@ -124,11 +134,13 @@ class Runner:
     def run(self, plan: list[Planned], progress: Progress, after: Callable[[SessionKey], None], stop: threading.Event) -> None:
         """Hold what the plan says; `after` is called for every session that has ended, also for reused ones.
 
-        What cannot go on now stands in `left` afterwards. Once the money of the run is spent, nothing more is begun.
+        What cannot go on now stands in `left` afterwards. Once the money of the run is spent, or the provider of the user's model refuses
+        whatever it is asked, nothing more is begun.
 
         Interrupted by `KeyboardInterrupt`, it gives up the turns in progress, holds nothing more and raises it again within seconds; what
         was finished stands, and the same plan goes on from there.
         """
+        self.built.models.calls = progress.called
         waiting: SimpleQueue[Planned] = SimpleQueue()
         finished: SimpleQueue[tuple[SessionKey, bool | Exception]] = SimpleQueue()
         for planned in plan:
@@ -166,8 +178,11 @@ class Runner:
     def _leave(self, key: SessionKey, reason: FinassayError, progress: Progress) -> None:
         with self._lock:
             self.left[key] = reason
-        if isinstance(reason, RunBudgetError):
-            self._spent.set()
+            again = any(str(other) == str(reason) for name, other in self.left.items() if name != key)
+            if isinstance(reason, RunBudgetError):
+                self._over = reason
+            elif isinstance(reason, ProviderRefusedError) and (reason.any_request or again):
+                self._over = self._over or reason  # one user plays in all sessions: it would be refused in each
         progress.left(key, reason)
 
     def _halt(self) -> None:
@@ -181,9 +196,12 @@ class Runner:
         """Hold one session, again if it did not count; whether it has ended. Raises `Unfinished`."""
         if planned.step in ("reuse", "give up"):
             return True
-        if self._spent.is_set():
-            return False
         key = planned.key
+        if self._over is not None:
+            if isinstance(self._over, ProviderRefusedError):
+                with self._lock:
+                    self.left[key] = self._over
+            return False
         if planned.step == "rerun":
             self.folder.set_aside(key, str(self.folder.state(key).ended))
         while not stop.is_set():

@@ -8,6 +8,7 @@ import multiprocessing
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from finassay.api.delivery import Package
-from finassay.api.errors import CatalogError, FinassayError, InvalidFileError
+from finassay.api.errors import CatalogError, FinassayError, InvalidFileError, UnfinishedError
 from finassay.api.sandbox import Sandbox
 from finassay.api.scorecard import Evaluator, Scorecard
 from finassay.api.task import Task
@@ -27,7 +28,8 @@ from finassay.config.settings import RunSettings
 from finassay.grading.engine import grade
 from finassay.grading.evaluator import evaluator_hash
 from finassay.grading.feedback import feedback, feedback_text
-from finassay.models.serving import serving
+from finassay.models.patience import wait_words
+from finassay.models.serving import served, serving
 from finassay.records.convert import from_json, to_json
 from finassay.records.events import SessionState
 from finassay.records.files import check_schema, read_json, write_atomically, write_json
@@ -162,6 +164,17 @@ def lacks_its_judge(card: Scorecard) -> str:
     return ", ".join(missing) if card.evaluator.judge_identity.get("asked") else ""
 
 
+def unreached(card: Scorecard) -> UnfinishedError | None:
+    """Why a grading lacks its judge, told once; None if it does not."""
+    missing = lacks_its_judge(card)
+    if not missing:
+        return None
+    why = next(g.unscored.detail for g in card.verdicts if g.unscored is not None and g.unscored.reason == "judge unavailable")
+    return UnfinishedError(
+        f"the judge's models were out of reach for {missing}: {why}", hint="Once the judge's models answer, the same command goes on."
+    )
+
+
 def is_outdated(folder: RunFolder, key: SessionKey) -> bool:
     """Whether there are gradings, and all were made from another record than the session has now."""
     stored = _gradings(folder, key)
@@ -185,7 +198,7 @@ def _start(root: Path, settings: RunSettings) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program that asked for gradings decides when they stop
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a grading removes what it made
     _grader = Grader(root, settings)
-    _grader.models.waits = _say_wait
+    _grader.models.waits, _grader.models.calls = _say_wait, _Slow()
 
 
 def _say_wait(model: str, seconds: float, error: FinassayError) -> None:
@@ -193,7 +206,30 @@ def _say_wait(model: str, seconds: float, error: FinassayError) -> None:
     now = time.monotonic()
     if now - _said_wait.get(model, -SELDOM) >= SELDOM:
         _said_wait[model] = now
-        print(displayed(f"a grading waits {seconds:.0f} s for {model}: {error}"[:600]), file=sys.stderr, flush=True)
+        print(displayed(f"{served().session or 'a grading'}: {wait_words(model, seconds, error)}"[:600]), file=sys.stderr, flush=True)
+
+
+class _Slow:
+    """Lines on the terminal about calls of a judge that are not answered for long."""
+
+    def __init__(self) -> None:
+        self._timers: dict[tuple[int, str], threading.Timer] = {}
+
+    def __call__(self, model: str, begins: bool, where: str) -> None:
+        key = (threading.get_ident(), model)
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+        if begins:
+            timer = self._timers[key] = threading.Timer(SELDOM, _say_slow, (served().session, model, where))
+            timer.daemon = True
+            timer.start()
+
+
+def _say_slow(session: str, model: str, where: str) -> None:
+    at = f" ({where})" if where else ""
+    text = f"{session or 'a grading'}: the judge's model {model} has not answered for {SELDOM:.0f} s{at}"
+    print(displayed(text[:600]), file=sys.stderr, flush=True)
 
 
 def _grade(key: SessionKey) -> Scorecard:

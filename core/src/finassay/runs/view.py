@@ -16,21 +16,43 @@ from finassay.session.intake import displayed
 
 NAMED: Final = 8
 """How many sessions a note names."""
+HASH: Final = 12
+"""Characters of an evaluator's hash that are shown."""
+SHORTEST: Final = 4
+"""Characters of an evaluator's hash that name it, if no other begins alike."""
 
 
 def by_judge(cards: Iterable[Scorecard], judge: str) -> list[Scorecard]:
-    """The gradings that a name picks: a judge's id, its name with its models, or the beginning of an evaluator's hash (8 or more)."""
-    picked = []
-    for card in cards:
-        evaluator = card.evaluator
-        if judge in (evaluator.judge, evaluator.judge_name) or (len(judge) >= 8 and evaluator.hash.startswith(judge)):
-            picked.append(card)
+    """The gradings that a name picks: a judge's id, its name with its models, or the beginning of an evaluator's hash (4 or more).
+
+    Raises `UsageError` where several evaluators' hashes begin like this.
+    """
+    cards = list(cards)
+    named = [card for card in cards if judge in (card.evaluator.judge, card.evaluator.judge_name)]
+    if named or len(judge) < SHORTEST:
+        return named
+    picked = [card for card in cards if card.evaluator.hash.startswith(judge)]
+    hashes = sorted({card.evaluator.hash[:HASH] for card in picked})
+    if len(hashes) > 1:
+        raise UsageError(f"more than one evaluator's hash begins with {judge!r}", hint=f"Name one: {', '.join(hashes[:NAMED])}.")
     return picked
 
 
+def _gradings(graders: Iterable[str]) -> str:
+    """The gradings there are, as a hint."""
+    return f"Gradings: {', '.join(list(graders)[:NAMED]) or 'none'}."
+
+
 def session_view(folder: RunFolder, key: SessionKey, task: Task, judge: str | None = None) -> SessionView | None:
-    """A session with its newest grading, of a named judge if one is named; None while it has not ended. Raises `InvalidFileError`."""
-    return _session(folder, key, task, judge, {})
+    """A session with its newest grading, of a named judge if one is named; None while it has not ended. Raises `InvalidFileError`.
+
+    Raises `UsageError` for a judge that has not graded it.
+    """
+    graders: dict[str, None] = {}
+    view = _session(folder, key, task, judge, graders)
+    if view is not None and judge and view.scorecard is None:
+        raise UsageError(f"{judge!r} has not graded session {key.id}", hint=_gradings(graders))
+    return view
 
 
 def _session(folder: RunFolder, key: SessionKey, task: Task, judge: str | None, others: dict[str, None]) -> SessionView | None:
@@ -42,7 +64,7 @@ def _session(folder: RunFolder, key: SessionKey, task: Task, judge: str | None, 
     cards = by_judge(graded, judge) if judge else graded
     for card in graded:
         if not cards or card.evaluator.hash != cards[0].evaluator.hash:
-            others.setdefault(f"{card.evaluator.judge_name or 'no judge'}, evaluator {card.evaluator.hash[:12]}")
+            others.setdefault(f"{card.evaluator.judge_name or 'no judge'}, evaluator {card.evaluator.hash[:HASH]}")
     return SessionView(
         id=key.id,
         agent=key.agent,
@@ -69,12 +91,14 @@ def run_view(folder: RunFolder, sections: tuple[ReportSection, ...] = (), judge:
     Raises `UsageError` for a judge that has graded none of them.
     """
     manifest, tasks, keys = folder.manifest(), folder.tasks(), folder.sessions()
+    if judge:  # what names two evaluators names none, also if they graded different sessions
+        by_judge((card for key in keys for card in scorecards(folder, key)), judge)
     graders: dict[str, None] = {}
     views = {key: _session(folder, key, tasks[key.task], judge, graders) for key in keys if key.task in tasks}
     sessions = tuple(view for view in views.values() if view is not None)
     others = list(graders)[:NAMED]
     if judge and not any(s.scorecard for s in sessions):
-        raise UsageError(f"{judge!r} has graded no session of {folder.root}", hint=f"Gradings: {', '.join(others) or 'none'}.")
+        raise UsageError(f"{judge!r} has graded no session of {folder.root}", hint=_gradings(graders))
     notes = [*_gaps(folder, keys, set(tasks)), *_unfinished(manifest, keys, views), *_notes(folder, sessions, manifest.get("muted", {}))]
     if others:
         notes.append(f"Also graded by {'; '.join(others)}. To see one of them: --judge NAME or --judge HASH.")
@@ -84,7 +108,7 @@ def run_view(folder: RunFolder, sections: tuple[ReportSection, ...] = (), judge:
         dimensions=DIMENSIONS,
         created=str(manifest.get("created", "")),
         versions=manifest.get("versions", {}),
-        simulator=str(manifest.get("settings", {}).get("simulator", {}).get("id", "")),
+        simulator=_simulator_of(sessions) or str(manifest.get("settings", {}).get("simulator", {}).get("id", "")),
         judge=_judge_of(sessions),
         notes=tuple(notes),
         sections=sections,
@@ -128,6 +152,11 @@ def _named(names: Sequence[str]) -> str:
     return f"{len(names)} ({', '.join(names[:NAMED])}" + (f" and {more} more)" if more > 0 else ")")
 
 
+def _simulator_of(sessions: tuple[SessionView, ...]) -> str:
+    """Who played the user, with the models that were asked."""
+    return ", ".join(sorted({s.simulator_name for s in sessions} - {""}))
+
+
 def _judge_of(sessions: tuple[SessionView, ...]) -> str:
     """The judge, or judges, whose verdicts are shown."""
     return ", ".join(sorted({s.scorecard.evaluator.judge_name for s in sessions if s.scorecard}))
@@ -156,8 +185,12 @@ def _notes(folder: RunFolder, sessions: tuple[SessionView, ...], muted: Mapping[
     changed = [name for name in bare if is_outdated(folder, SessionKey.parse(name))]
     if changed:
         notes.append(f"The record was changed after the grading, which therefore does not count: {_named(changed)}. See: finassay grade.")
-    if len(bare) > len(changed):
-        notes.append(f"Not graded yet: {len(bare) - len(changed)} of {len(sessions)} sessions.")
+    void = [s for s in sessions if s.scorecard is None and not s.valid and s.id not in changed]
+    if void:
+        why = f"{void[0].end_reason}: {void[0].end_detail}" if void[0].end_detail else void[0].end_reason
+        notes.append(f"Do not count and are not graded: {_named([s.id for s in void])}; {why}.")
+    if len(bare) > len(changed) + len(void):
+        notes.append(f"Not graded yet: {len(bare) - len(changed) - len(void)} of {len(sessions)} sessions.")
     refused = sorted({s.end_reason for s in sessions if s.scorecard is not None and s.scorecard.grading == "none"})
     if refused:
         number = sum(1 for s in sessions if s.scorecard is not None and s.scorecard.grading == "none")

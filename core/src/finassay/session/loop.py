@@ -44,6 +44,7 @@ class Observer(Protocol):
 
     def turn_started(self, turn: int) -> None: ...
     def turn_finished(self, turn: int, cut: bool, seconds: float, files: int) -> None: ...
+    def user_asked(self, turn: int, tries: int, where: str) -> None: ...
     def user_spoke(self, turn: int, action: str) -> None: ...
     def agent_used(self, turn: int, usage: Usage) -> None: ...
 
@@ -53,6 +54,9 @@ class NullObserver:
         pass
 
     def turn_finished(self, turn: int, cut: bool, seconds: float, files: int) -> None:
+        pass
+
+    def user_asked(self, turn: int, tries: int, where: str) -> None:
         pass
 
     def user_spoke(self, turn: int, action: str) -> None:
@@ -292,6 +296,7 @@ class Session:
         """The first answer that may be sent; every try is told what was wrong with all before it. Otherwise the session is void."""
         speech: Speech[T] = Speech(self.disclosure, scene, heard, self.who.simulator)
         for tries in range(MAX_REGENERATIONS + 1):
+            self.observer.user_asked(self.state.turn, tries, self._where(scene))
             problems = speech.take(attempt, tries)
             if not problems:
                 break
@@ -299,6 +304,16 @@ class Session:
         if speech.sent is None:
             raise _Ended(self._void(speech.rejections))
         return speech.sent
+
+    def _where(self, scene: Scene) -> str:
+        """Where a person is asked, if the simulator says so; somebody else's code, and only for people to read."""
+        tells = getattr(self.who.simulator, "waits_at", None)
+        if not callable(tells):
+            return ""
+        try:
+            return str(tells(scene))
+        except Exception:  # the answer itself tells what is wrong
+            return ""
 
     def _ask_simulator(self, call: Callable[[], T]) -> T:
         try:
@@ -314,7 +329,11 @@ class Session:
 
     def _in_the_open(self, error: Exception) -> str:
         """What may be said of an error of the user's side in the open record: its message may quote the belief or a key."""
-        said = self.who.redact(f"{type(error).__name__}: {error}"[:2_000])
+        return self._open_words(f"{type(error).__name__}: {error}")
+
+    def _open_words(self, text: str) -> str:
+        """A text of the user's side without keys and passages of the belief."""
+        said = self.who.redact(text[:2_000])
         return without_passages(said, _texts(to_json(self.who.task.belief)))[:500]
 
     def _user_said(self, sent: Sent[Any], turn: int, decision: UserTurn, seconds: float) -> None:
@@ -333,7 +352,9 @@ class Session:
 
     def _void(self, rejections: tuple[Rejection, ...]) -> Ending:
         rules = ", ".join(sorted({r.rule for r in rejections}))
-        return Ending("simulator_void", f"no valid decision after {MAX_REGENERATIONS} regenerations ({rules})", Blame.SIMULATOR)
+        # Reasons of other rules quote the message, which may hold what is sealed.
+        why = next((f"; the last time {self._open_words(r.reason)}" for r in reversed(rejections) if r.rule == "no-decision"), "")
+        return Ending("simulator_void", f"no valid decision after {MAX_REGENERATIONS} regenerations ({rules}){why}", Blame.SIMULATOR)
 
     def _conclude(self, decision: Decision) -> None:
         if decision.action == "close":

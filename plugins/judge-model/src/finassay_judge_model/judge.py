@@ -73,14 +73,17 @@ class ModelJudge:
 
 
 def _worth_another(group: Group, outcome: Outcome) -> dict[int, str]:
-    """Questions of a shared call that may do better alone: index to what was wrong. Not where the provider is down: that does not pass so."""
+    """Questions of a shared call that may do better alone: index to what was wrong. Not where the provider is down, or refuses any request."""
     if len(group.places) == 1:
         return {}
-    failed = {index: found for index, found in outcome.items() if isinstance(found, JudgeError)}
-    down = (ProviderError, OSError)
-    return {
-        i: str(e)[:200] for i, e in failed.items() if not isinstance(e.__cause__, down) or isinstance(e.__cause__, ProviderRefusedError)
-    }
+    return {index: str(e)[:200] for index, e in outcome.items() if isinstance(e, JudgeError) and _about_the_call(e.__cause__)}
+
+
+def _about_the_call(cause: BaseException | None) -> bool:
+    """Whether a smaller call may get an answer where this one got none."""
+    if isinstance(cause, ProviderRefusedError):
+        return not cause.any_request
+    return not isinstance(cause, ProviderError | OSError)
 
 
 @define

@@ -26,7 +26,12 @@ class Member:
 
 def members(options: ModelJudgeOptions, models: Models) -> tuple[Member, ...]:
     """The models that the options name. Raises `UsageError` unless there is one model, or a panel of different known families."""
-    if bool(options.model) == bool(options.panel):
+    if options.model and options.panel:
+        raise UsageError(
+            "judge 'model' takes one of its options model and panel, and has both",
+            hint="To grade a run with another judge, name it: finassay grade RUN --judge model -o … takes over no option of the run's judge.",
+        )
+    if not options.model and not options.panel:
         raise UsageError(
             "judge 'model' needs one of its options model and panel",
             hint="For example: -o judge.model=PROVIDER/NAME. For the providers that are installed: finassay plugins model",

@@ -18,6 +18,7 @@ _NO_CREDIT: Final = re.compile(
     r"insufficient_quota|spend_limit_reached|billing_hard_limit|credit balance|insufficient (?:balance|credits)", re.IGNORECASE
 )
 """Words of vendors for an empty account. Others say `quota` and `billing` for a limit that passes, too."""
+_ABOUT_KEYS: Final = re.compile(r"api.?key", re.IGNORECASE)
 _WORDS: Final = 300
 _ECHO: Final = 24
 """So many characters in a row that also stand in the prompt are taken for an echo of it."""
@@ -102,7 +103,14 @@ def failure(trouble: Trouble, who: str, key_names: Sequence[str], words: str) ->
     if trouble.passes:
         wait = trouble.wait if trouble.wait is not None else retry_after(trouble.headers)
         return ProviderError(message, hint="It may pass.", retry_after=wait)
-    return ProviderRefusedError(message, hint=_hint(trouble, key_names))
+    return ProviderRefusedError(message, hint=_hint(trouble, key_names), any_request=_about_any(trouble))
+
+
+def _about_any(trouble: Trouble) -> bool:
+    """Whether the refusal is about key, model, account or address, and not about the one request. A 403 may be about its words."""
+    return (
+        trouble.status in (401, 402, 404, 429) or 300 <= trouble.status < 400 or bool(_ABOUT_KEYS.search(f"{trouble.code} {trouble.words}"))
+    )
 
 
 def _hint(trouble: Trouble, key_names: Sequence[str]) -> str:
@@ -121,7 +129,7 @@ def _hint(trouble: Trouble, key_names: Sequence[str]) -> str:
         case status if 300 <= status < 400:
             return "The address has moved; redirects are not followed, because they would take the key along. Set base_url."
         case _:
-            if re.search(r"api.?key", f"{trouble.code} {trouble.words}", re.IGNORECASE):
+            if _ABOUT_KEYS.search(f"{trouble.code} {trouble.words}"):
                 return f"The key in {key} may not be valid."
             if re.search(r"schema|response_format|output_config|grammar", f"{trouble.code} {trouble.words}", re.IGNORECASE):
                 return "The provider does not take the schema: the option structured=none has the model told in words instead."

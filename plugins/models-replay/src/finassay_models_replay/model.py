@@ -69,6 +69,12 @@ class ReplayModel:
         """The stored reply. Raises `ProviderRefusedError` naming the digest that is missing, or what the real provider raises."""
         from finassay.models.exchanges import USABLE, ExchangeStore
 
+        if self._real is None and not self.folder.is_dir():
+            raise ProviderRefusedError(
+                f"{self.id}: there is no folder {self.folder}",
+                hint="The option folder names a run, or where its exchanges lie.",
+                any_request=True,
+            )
         store = ExchangeStore(self.folder)
         digest = request_digest(self.asked, self.options, request)
         try:

@@ -19,7 +19,7 @@ from finassay_report.text import visible_line
 
 PER_MAP: Final = 60
 """Sessions in one heat map; more agents make more maps."""
-COUNTS: Final = ("sessions", "valid", "graded", "accepted", "satisfied", "silent_failures")
+COUNTS: Final = ("sessions", "valid", "graded", "complete", "accepted", "satisfied", "silent_failures")
 CATEGORIES: Final = ("data", "strategy", "backtest", "assessment", "experience")
 
 

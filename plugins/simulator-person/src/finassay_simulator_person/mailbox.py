@@ -60,6 +60,12 @@ class MailboxSimulator:
         goals = tuple(goal.id for goal in scene.task.goals)
         return self._answer(scene, rejections, lambda text, is_json: decision_of(text, goals, is_json=is_json))
 
+    def waits_at(self, scene: Scene) -> str:
+        """The file that is waited for; what is asked stands in `scene.md` beside it."""
+        from finassay_simulator_person.folder import name_of
+
+        return str(self.root.absolute() / name_of(scene) / "decision.txt")
+
     def _answer(self, scene: Scene, rejections: tuple[Rejection, ...], read: Callable[[str, bool], T]) -> T:
         from finassay_simulator_person.folder import SceneFolder, reasons_of
 
