@@ -8,7 +8,7 @@ from typing import Final
 
 from finassay.api.labels import Slip, UserLabel, label_of
 from finassay.api.simulator import Scene
-from finassay.session import slips
+from finassay.session import improvised, slips
 from finassay.session.disclosure import Disclosure, Heard
 from finassay.session.said import Said
 
@@ -19,7 +19,8 @@ CHECKS: Final[tuple[Callable[[Said], Iterator[Slip]], ...]] = (
     slips.more_than_asked,
     slips.claims_a_check,
     slips.checklist,
-    slips.open_values,
+    improvised.open_values,
+    improvised.unheld,
     slips.approves_the_rest,
     slips.closes_on_a_correction,
     slips.against_the_belief,

@@ -14,7 +14,7 @@ from finassay.session.disclosure import Disclosure, Heard
 
 NO_VIEW = re.compile(
     r"\b(?:no (?:strong |real |particular )?(?:preference|view|opinion)s?|you (?:choose|decide|pick)|your (?:call|choice)|up to you"
-    r"|whatever you|(?:don't|do not) (?:really |much )?(?:mind|care)|leave (?:it|that|this|them|those) to you|not fussed)\b"
+    r"|whatever you|(?:don't|do not) (?:really |much )?(?:mind|care)|leave (?:it|that|this|them|those) to you|not fussed|no (?:idea|thoughts))\b"
 )
 WORDS = 25
 """A phrase of so many characters is about one thing."""

@@ -75,7 +75,8 @@ _CUES: Final = {
 """How people speak about a component without a word of its rules."""
 
 
-def _slip(kind: str, effect: Conduct, sentence: Sentence | str, items: tuple[str, ...] = (), about: str = "") -> Slip:
+def slip_of(kind: str, effect: Conduct, sentence: Sentence | str, items: tuple[str, ...] = (), about: str = "") -> Slip:
+    """A slip with its reason in words, and the sentence that it quotes."""
     text = sentence if isinstance(sentence, str) else sentence.text
     return Slip(kind, effect, f"{KINDS[kind]}{f' ({about})' if about else ''}", text[:QUOTE], items)
 
@@ -87,7 +88,7 @@ def volunteered(said: Said) -> Iterator[Slip]:
     """What the gate refuses. It is found only in sessions that were held without the gate."""
     allowed = frozenset(said.before.belief.opening) if said.opening else said.heard.raised
     for name in sorted(said.heard.told - allowed):
-        yield _slip("volunteered", Conduct.HELPED, said.message, (name,), name)
+        yield slip_of("volunteered", Conduct.HELPED, said.message, (name,), name)
 
 
 def more_than_asked(said: Said) -> Iterator[Slip]:
@@ -102,7 +103,7 @@ def more_than_asked(said: Said) -> Iterator[Slip]:
         ):
             continue  # a level belongs to the rule that was asked about
         quote = next((m.quote for m in mentions(item, said.message) if m.polarity is Polarity.ACCEPTS), said.message)
-        yield _slip("more-than-asked", Conduct.BENIGN, quote, (item.id,), item.id)
+        yield slip_of("more-than-asked", Conduct.BENIGN, quote, (item.id,), item.id)
 
 
 _PROPOSES = re.compile(
@@ -138,19 +139,19 @@ def _hints(said: Said, sentence: Sentence, previous: str) -> Iterator[Slip]:
     if said.opening:
         risk = tuple(item.id for item in said.untold if item.component == "risk")
         if risk and _WISH.search(sentence.norm) and _SAFE.search(sentence.norm):
-            yield _slip("hints-at-a-rule", Conduct.HELPED, sentence, risk, "risk")
+            yield slip_of("hints-at-a-rule", Conduct.HELPED, sentence, risk, "risk")
         return
     if said.action in ("close", "block"):
         return
     about = tuple(item for item in said.untold if _speaks_of(item, sentence))
     unasked = _UNASKED.search(sentence.norm) and _NOT_ASKED.search(sentence.norm) and said.untold
     if unasked or (about and _MORE.search(sentence.norm)):
-        yield _slip("hints-at-more", Conduct.HELPED, sentence, tuple(item.id for item in about), about[0].piece if about else "")
+        yield slip_of("hints-at-more", Conduct.HELPED, sentence, tuple(item.id for item in about), about[0].piece if about else "")
         return
     unraised = tuple(item for item in about if not said.spoken_of(item) and not _in_the_agents_words(said, item, sentence))
     unraised = tuple(item for item in unraised if not _with_its_level(said, item))
     if unraised and (_OFF.search(sentence.norm) or _HOLDS.search(sentence.norm)) and not _asks_for_files(sentence.norm):
-        yield _slip("unraised-piece", Conduct.HELPED, sentence, tuple(item.id for item in unraised), unraised[0].piece)
+        yield slip_of("unraised-piece", Conduct.HELPED, sentence, tuple(item.id for item in unraised), unraised[0].piece)
     elif _EXCESS.search(sentence.norm) and not said.says_an_item(sentence):
         yield from _excess(said, sentence, previous)
 
@@ -182,11 +183,11 @@ def _excess(said: Said, sentence: Sentence, previous: str) -> Iterator[Slip]:
     risky = _RISK_FIGURE.search(sentence.norm) or (not _FIGURE.search(sentence.norm) and _RISK_FIGURE.search(previous))
     risk = tuple(item for item in said.untold if item.component == "risk" and not said.spoken_of(item))
     if risky and risk:
-        yield _slip("hints-at-a-rule", Conduct.HELPED, sentence, tuple(item.id for item in risk), "risk")
+        yield slip_of("hints-at-a-rule", Conduct.HELPED, sentence, tuple(item.id for item in risk), "risk")
     elif risky or _FIGURE.search(f"{previous} {sentence.norm}"):
         voiced = any(item.component == "risk" for item in said.before.belief.items)
         if not (risky and voiced):
-            yield _slip("improvised", Conduct.HINDERED, sentence, (), "a limit on a result")
+            yield slip_of("improvised", Conduct.HINDERED, sentence, (), "a limit on a result")
 
 
 # -- what nobody asked ----------------------------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ def unasked(said: Said) -> Iterator[Slip]:
         topics = tuple(said.open_topics(sentence.text))
         free = tuple(topic for topic in topics if not said.asks_openly(topic) and not _answered_by_item(said, topic.topics))
         if free and (len(free) == len(topics) or _named(free[0].name, sentence)):
-            yield _slip("unasked-no-preference", Conduct.BENIGN, sentence, (), free[0].name)
+            yield slip_of("unasked-no-preference", Conduct.BENIGN, sentence, (), free[0].name)
 
 
 def _named(name: str, sentence: Sentence) -> bool:
@@ -214,65 +215,6 @@ def _named(name: str, sentence: Sentence) -> bool:
 def _answered_by_item(said: Said, topics: tuple[str, ...]) -> bool:
     """The agent raised the component that the open choice stands for."""
     return any(item.topics == topics and item.id in said.heard.raised for item in said.before.belief.absent)
-
-
-_DECIDES = re.compile(
-    r"\b(?:use|take|hold|keep|set|make it|go with|start with|compare|let's|i want|i'd like|i'd prefer|prefer|fine|ok|okay|good|works|should be|must be"
-    r"|at most|at least|no more than|limit|cap)\b"
-)
-_DIGITS = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*")
-_YEARS = re.compile(r"(?:19|20)\d\d")
-_SPOKEN: Final = (
-    (re.compile(r"\b\d+ (?:stocks|names|positions|holdings|companies)\b"), "number of names"),
-    (re.compile(r"[$€£] ?\d|\b\d+ (?:dollars|euros)\b"), "starting capital"),
-)
-"""How a value is said without a word for the choice."""
-_PLAIN_WORDS = re.compile(
-    r"(?:please|with|that|this|them|then|than|from|have|would|like|want|make|start|take|keep|hold|against|into|just|over|only|your|should"
-    r"|about|and|use|the|for|let|fine|good|okay|not|limit)"
-)
-SHORT: Final = 6
-"""An answer of so few words speaks of what was asked."""
-
-
-def open_values(said: Said) -> Iterator[Slip]:
-    """A value for something that the belief leaves open: the user's own, or the agent's that it takes sides for."""
-    if said.opening or said.action in ("close", "block"):
-        return
-    heard = normalise(said.agent[:MAX_TEXT])
-    known = set(_DIGITS.findall(heard))
-    for sentence in said.statements:
-        told = re.sub(r"^\W*\d{1,2}[.):]\s", "", sentence.norm)
-        topics = _left_open(said, sentence, told, known)
-        if not topics or said.says_an_item(sentence):
-            continue
-        about_item = any(touches(item, sentence.text) for item in said.before.belief.items)
-        if about_item and not NO_VIEW.search(sentence.norm):
-            continue
-        numbers = [number for number in _DIGITS.findall(told) if not _YEARS.fullmatch(number)]
-        if numbers:
-            own = [number for number in numbers if number not in known]
-        elif NO_VIEW.search(sentence.norm) or not any(said.asks_openly(topic) for topic in said.open_topics(sentence.text)):
-            continue
-        else:
-            own = [word for word in re.findall(r"[a-z]{3,}", told) if word not in heard and not _PLAIN_WORDS.fullmatch(word)]
-            if not own:  # the agent's words: no value is made up, and none is endorsed by number
-                continue
-        yield _slip("improvised" if own else "endorsed", Conduct.HINDERED if own else Conduct.BENIGN, sentence, (), topics[0])
-
-
-def _left_open(said: Said, sentence: Sentence, told: str, known: set[str]) -> tuple[str, ...]:
-    """Names of the open choices for which a sentence gives a value."""
-    topics = list(said.open_topics(sentence.text))
-    for expression, words in _SPOKEN:
-        if expression.search(told):
-            topics += [topic for topic in said.before.belief.open_topics if touched(topic.topics, words)]
-    if topics and (_DECIDES.search(told) or _SPOKEN[0][0].search(told)):
-        return tuple(topic.name for topic in topics)
-    bare = len(told.split()) <= SHORT and bool(set(_DIGITS.findall(told)) - known) and not NO_VIEW.search(told)
-    if bare and not any(said.asks(item.topics) for item in said.before.belief.items if item.number is not None):
-        return tuple(topic.name for topic in said.before.belief.open_topics if said.asks_openly(topic))
-    return ()
 
 
 # -- checks and checklists ------------------------------------------------------------------------------------------------
@@ -296,7 +238,7 @@ def claims_a_check(said: Said) -> Iterator[Slip]:
     for sentence in said.statements:
         for hit in _CHECKED.finditer(sentence.norm):
             if not _NOT_DONE.search(sentence.norm[: hit.start()]):
-                yield _slip("claims-a-check", Conduct.BENIGN, sentence)
+                yield slip_of("claims-a-check", Conduct.BENIGN, sentence)
                 break
 
 
@@ -340,7 +282,7 @@ def checklist(said: Said) -> Iterator[Slip]:
         return
     quote = next((s for s in asking if _TRAIL.search(s.norm) or any(e.search(s.norm) for e in _SECTIONS.values())), asking[0])
     parts = [*(["the trail of the trades"] if trail else []), *([f"{figures} of the four figures"] if figures else []), *sections]
-    yield _slip("checklist", Conduct.BENIGN, quote, (), ", ".join(parts))
+    yield slip_of("checklist", Conduct.BENIGN, quote, (), ", ".join(parts))
 
 
 # -- the belief -----------------------------------------------------------------------------------------------------------
@@ -377,7 +319,7 @@ def approves_the_rest(said: Said) -> Iterator[Slip]:
         for effect, polarity in ((Conduct.HINDERED, Polarity.CONTRADICTS), (Conduct.HELPED, Polarity.ACCEPTS)):
             items = tuple(name for name, stance in stances.items() if stance is polarity)
             if items:
-                yield _slip("approves-the-rest", effect, sentence, items, ", ".join(items))
+                yield slip_of("approves-the-rest", effect, sentence, items, ", ".join(items))
 
 
 def _stance(said: Said, item: Item) -> Polarity | None:
@@ -395,7 +337,7 @@ def closes_on_a_correction(said: Said) -> Iterator[Slip]:
         return
     for item in said.before.belief.items:
         if item.id in said.heard.told and _stance(said, item) is Polarity.CONTRADICTS:
-            yield _slip("closes-on-a-correction", Conduct.HINDERED, said.message, (item.id,), item.id)
+            yield slip_of("closes-on-a-correction", Conduct.HINDERED, said.message, (item.id,), item.id)
 
 
 _WANTS = re.compile(
@@ -416,9 +358,9 @@ def against_the_belief(said: Said) -> Iterator[Slip]:
                 continue
             if open_view:
                 if item in said.untold and _names(item, sentence) and not any(said.open_topics(sentence.text)):
-                    yield _slip("gives-up-a-conviction", Conduct.HINDERED, sentence, (item.id,), item.id)
+                    yield slip_of("gives-up-a-conviction", Conduct.HINDERED, sentence, (item.id,), item.id)
             elif _wants_otherwise(said, item, sentence):
-                yield _slip("contradicts", Conduct.HINDERED, sentence, (item.id,), item.id)
+                yield slip_of("contradicts", Conduct.HINDERED, sentence, (item.id,), item.id)
 
 
 def _names(item: Item, sentence: Sentence) -> bool:
@@ -449,7 +391,7 @@ def withheld(said: Said) -> Iterator[Slip]:
             continue
         if said.heard.told or any(_names(item, sentence) for sentence in said.statements):
             continue  # a question may be about another item that its words also fit; what is said of this one is another check's
-        yield _slip("withheld", Conduct.HINDERED, asking, (item.id,), item.id)
+        yield slip_of("withheld", Conduct.HINDERED, asking, (item.id,), item.id)
 
 
 _DIRECT = re.compile(r"\b(?:what|which|how|do you (?:want|have|prefer)|would you|should i|shall i|at what)\b")
