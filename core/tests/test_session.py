@@ -8,12 +8,12 @@ import pytest
 
 from finassay.api.agent import AgentCapabilities
 from finassay.api.errors import AgentError, BudgetError, IntegrityError, ProviderError, SimulatorError
-from finassay.api.simulator import Decision, Observation
+from finassay.api.simulator import Decision, Observation, Scene
 from finassay.api.task import Brief
 from finassay.records.blobs import BlobStore
 from finassay.records.events import EventLog, restore
 from finassay.session import turns
-from finassay.session.loop import Participants, Session, Store, Unfinished
+from finassay.session.loop import NullObserver, Participants, Session, Store, Unfinished
 from finassay.testing.fakes import MemorySandbox, ScriptedAgent, ScriptedSimulator, met
 from finassay.testing.samples import sample_persona, sample_task
 
@@ -45,6 +45,35 @@ def test_a_satisfied_user_ends_the_session(tmp_path):
     assert recorded.deliveries[0].files[0].path == "REPORT.md"
     assert recorded.log[0].kind == "tool-call"
     assert agent.finalized
+
+
+def test_whoever_watches_is_told_whom_a_session_waits_for(tmp_path):
+    class Watching(NullObserver):
+        def __init__(self) -> None:
+            self.seen: list[object] = []
+
+        def turn_started(self, turn: int) -> None:
+            self.seen.append(turn)
+
+        def user_asked(self, turn: int, tries: int, where: str) -> None:
+            self.seen.append((turn, tries, where))
+
+    class Elsewhere(ScriptedSimulator):
+        def waits_at(self, scene: Scene) -> str:
+            return f"box/{len(scene.conversation.messages)}"
+
+    session = make(tmp_path, ScriptedAgent(), Elsewhere())
+    session.observer = watching = Watching()
+    session.hold({}, "d")
+    assert watching.seen[:3] == [(0, 0, "box/0"), 1, (1, 0, "box/2")]
+
+
+def test_a_simulator_that_cannot_say_where_it_waits_is_asked_all_the_same(tmp_path):
+    class Broken(ScriptedSimulator):
+        def waits_at(self, scene: Scene) -> str:
+            raise ValueError(scene.task.id)
+
+    assert make(tmp_path, ScriptedAgent(), Broken()).hold({}, "d").reason != "simulator_void"
 
 
 def test_the_opening_states_the_opening_items(tmp_path):

@@ -384,6 +384,19 @@ def test_how_tables_were_read(run: RunView, tmp_path: Path) -> None:
     assert page.count(">ambiguous<") == 1
 
 
+def test_pages_name_who_played_and_mark_what_is_incomplete(run: RunView, tmp_path: Path) -> None:
+    first = run.sessions[0]
+    assert first.scorecard is not None
+    asked = {"id": "model", "identity": {"asked": {"acme/big": {"family": "acme"}}}}
+    card = evolve(first.scorecard, complete=False, incomplete=("4.1 x: judge unavailable",), quality=12.34)
+    session = evolve(first, identity={**first.identity, "simulator": asked}, scorecard=card)
+    assert "User played by</dt><dd>model (acme/big)" in session_html(run, session, tmp_path / "one")
+    page = read(HtmlReporter(OPTIONS).write(evolve(run, sessions=(session,)), tmp_path / "page"))
+    assert page.count("12.3*") == 2
+    assert "A star marks a quality of incomplete gradings" in page
+    assert "Agent's cost" in page
+
+
 def test_passages_that_speak_to_the_judge_are_shown_and_do_not_act(run: RunView, tmp_path: Path) -> None:
     session = next(s for s in run.sessions if s.scorecard is not None)
     assert session.scorecard is not None

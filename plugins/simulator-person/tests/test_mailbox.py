@@ -50,6 +50,16 @@ def test_the_page_says_who_you_are_what_you_may_say_and_what_not(tmp_path):
     assert "cutoff" in page.split("You never say")[1]
 
 
+def test_it_says_beforehand_which_file_it_waits_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = Path(box(Path("letters")).waits_at(scene()))
+    assert path.is_absolute()
+    assert not path.parent.exists()
+    path.parent.mkdir(parents=True)
+    path.write_text(OPENING)
+    assert box(tmp_path / "letters").open(scene()) == OPENING
+
+
 def test_the_opening_page_names_the_points_to_tell(tmp_path):
     place = put(tmp_path, scene(), {"message": OPENING})
     assert box(tmp_path).open(scene()) == OPENING

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from types import TracebackType
 
 from attrs import define, field
@@ -212,15 +213,20 @@ class RunProgress:
 
     # -- gradings -------------------------------------------------------------------------------------------------------
 
-    def grading(self, key: SessionKey) -> None:
-        """A grading was asked for."""
+    def grading(self, key: SessionKey, future: "Future[Scorecard]") -> "Future[Scorecard]":
+        """A grading was asked for: it is shown until it is over."""
+
+        def over(_: object) -> None:
+            with self._lock:
+                self._running.pop(key.id, None)
+
         with self._lock:
             self._running[key.id] = _State("is graded", time.monotonic())
+        future.add_done_callback(over)
+        return future
 
     def graded(self, key: SessionKey, card: Scorecard, detail: str = "") -> None:
         """Tell of a grading; `detail` says why a session that is not graded ended, if it was not held before these eyes."""
-        with self._lock:
-            self._running.pop(key.id, None)
         self._bar.advance(self._graded)
         if card.grading == "none":
             detail = detail or self._details.get(key.id, "")
@@ -234,8 +240,6 @@ class RunProgress:
             self._line(f"{key.id}: graded in part ({partial_words(card)}), quality {quality} of what was judged, {verdict}")
 
     def problem(self, key: SessionKey, text: str) -> None:
-        with self._lock:
-            self._running.pop(key.id, None)
         self._line(f"{key.id}: {text}")
 
     def _line(self, text: str, limit: int = 600) -> None:

@@ -13,9 +13,8 @@ from finassay.api.errors import InvalidFileError, UsageError
 from finassay.api.scorecard import Graded, RunView, Scorecard, SessionView, Spending
 from finassay.api.task import Task
 from finassay.api.verdict import Evidence, Measured, NotApplicable, Scored, Unscored
-from finassay.grading.dimensions import dimension
-from finassay.grading.tables import OPEN, OPEN_MEANS
 from finassay.cli.words import clean, count, one_line
+from finassay.grading.tables import OPEN, OPEN_MEANS
 
 MAX_SHOWN = 200_000
 MAX_EVIDENCE = 12
@@ -113,8 +112,7 @@ def print_notes(out: Console, view: RunView) -> None:
 
 def partial_words(card: Scorecard) -> str:
     """How much an incomplete grading lacks."""
-    missing = sum(1 for graded in card.verdicts if graded.unscored is not None and dimension(graded.dimension).scored)
-    return f"{count(missing, 'dimension')} without a verdict" if missing else f"{count(len(card.incomplete), 'open point')}"
+    return f"{count(len(card.incomplete), 'dimension')} without a full verdict"
 
 
 def is_graded(card: Scorecard | None) -> bool:
@@ -124,6 +122,10 @@ def is_graded(card: Scorecard | None) -> bool:
 
 def list_sessions(out: Console, view: RunView) -> None:
     print_notes(out, view)
+    if not view.sessions:
+        out.print("no session has ended yet")
+        print_spending(out, view.spending)
+        return
     table = Table("session", "end", "quality", "accepted", "vetoes failed", "incomplete", box=None)
     for session in view.sessions:
         card = session.scorecard

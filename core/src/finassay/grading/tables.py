@@ -30,6 +30,7 @@ def _number(value: float | None, digits: int = 1) -> str:
 def run_table(summary: Summary) -> Table:
     """One row an agent, like table 3 of the paper. Names of judge and simulator stand in the row where they differ within the run."""
     table = Table(title=Text(summary.run, style="bold"), title_justify="left", box=None, header_style="bold", pad_edge=False)
+    table.collapse_padding = True  # so that all columns fit 120
     table.add_column("agent", overflow="fold")
     if summary.mixed:
         table.add_column("judge · simulator · evaluator", overflow="fold")

@@ -58,7 +58,7 @@ class _SessionObserver:
         self.progress.now(self.key, f"turn {turn}: the agent works", "")
 
     def user_asked(self, turn: int, tries: int, where: str) -> None:
-        what = f"turn {turn}: the user decides" if turn else "the user opens"
+        what = f"turn {turn}: the user decides" if turn else "the user writes the opening"
         self.progress.now(self.key, what + (f", try {tries + 1}" if tries else ""), where)
 
     def agent_used(self, turn: int, usage: Usage) -> None:

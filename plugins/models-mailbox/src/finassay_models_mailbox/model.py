@@ -59,6 +59,8 @@ class MailboxModel:
         self._options = options
         home = Path(options.folder).expanduser() / options.name
         self.requests, self.answers, self.done = home / "requests", home / "answers", home / "done"
+        self.waits_at = str(self.requests.absolute())
+        """Shown while a request is waited for."""
         self._places = threading.BoundedSemaphore(options.in_flight)
         self._lock = threading.Lock()
         self._taken: set[str] = set()
