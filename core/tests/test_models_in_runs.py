@@ -285,7 +285,7 @@ def test_a_judge_without_its_provider_leaves_its_dimensions_unscored(quick, benc
     assert bench.run("--no-grade")[0] == 0
     bench.down()
     code, said = bench.finassay("grade", bench.run_folder.root, *JUDGE)
-    assert code == 0, said
+    assert code == 11, said
     (card,) = scorecards(bench.run_folder, bench.run_folder.sessions()[0])
     unscored = {g.dimension: g.unscored.reason for g in card.verdicts if g.unscored}
     assert unscored["4.1"] == "judge unavailable"

@@ -184,6 +184,15 @@ def test_a_call_that_the_provider_does_not_take_is_split() -> None:
     assert [ok(f).level for f in judge(FunctionChatModel(reply)).answer_all(asks("4.1", "4.4"))] == [2, 2]
 
 
+def test_a_call_is_not_split_where_everything_is_refused() -> None:
+    def reply(request: ChatRequest) -> ChatReply:
+        raise ProviderRefusedError("HTTP 401", hint="the key", any_request=True)
+
+    asked = FunctionChatModel(reply)
+    assert {failed(f) for f in judge(asked, groups=[["4.1", "4.4"]]).answer_all(asks("4.1", "4.4"))} == {"HTTP 401"}
+    assert len(asked.requests) == 1
+
+
 @pytest.mark.parametrize("parallel", [1, 4])
 def test_a_spent_budget_goes_through(parallel: int) -> None:
     asked = FunctionChatModel(lambda r: BudgetError("spent") if "5.1" in r.about else said({"Q1": level(0)}))  # type: ignore[arg-type, return-value]

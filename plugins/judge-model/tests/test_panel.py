@@ -122,3 +122,9 @@ def test_a_panel_of_one_is_none() -> None:
     voter = silent("p/m", "claude")
     with pytest.raises(UsageError, match="at least two"):
         judge(voter, model="", panel=["p/m"])
+
+
+def test_a_model_beside_a_panel_is_told_with_the_way_to_another_judge() -> None:
+    with pytest.raises(UsageError, match="has both") as refused:
+        judge(silent("p/m", "claude"), model="p/m", panel=["p/m", "q/m"])
+    assert "finassay grade RUN --judge model" in refused.value.hint

@@ -251,3 +251,21 @@ def test_what_a_model_cannot_do_is_refused_before_anything_is_sent():
 def test_addresses_that_are_none(address):
     with pytest.raises(UsageError):
         ProviderModel.__init__(Broken(KeyError()), "m", capabilities=ModelCapabilities(), base_url=address)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "any_request"),
+    [
+        (Trouble("status", 401), True),
+        (Trouble("status", 404), True),
+        (Trouble("status", 429, code="insufficient_quota"), True),
+        (Trouble("status", 400, words="API key not valid"), True),
+        (Trouble("status", 400, words="temperature is not taken"), False),
+        (Trouble("status", 403, words="the input was flagged"), False),
+        (Trouble("status", 413), False),
+    ],
+)
+def test_a_refusal_says_whether_it_is_about_the_one_request(trouble, any_request):
+    found = failure(trouble, "p/m", ("KEY",), "")
+    assert isinstance(found, ProviderRefusedError)
+    assert found.any_request is any_request

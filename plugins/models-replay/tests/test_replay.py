@@ -79,7 +79,7 @@ def test_what_is_not_stored_is_refused_by_its_digest(store, other):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(ProviderRefusedError, match="no exchange"):
+    with pytest.raises(ProviderRefusedError, match="there is no folder"):
         replay(ExchangeStore(tmp_path / "nowhere")).complete(REQUEST)
 
 

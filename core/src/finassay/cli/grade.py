@@ -12,7 +12,7 @@ DROPPED = 0.0
 """A budget that is given as `0` or `none`: the run's own no longer holds."""
 
 
-class Dollars(click.ParamType):
+class Dollars(click.ParamType[float]):
     """An amount of dollars, or `0` or `none` for no limit."""
 
     name = "dollars"

@@ -3,6 +3,8 @@ everything else that a run with models needs. The folder stands in FAKERY_SWITCH
 
 down      while it is there, the provider fails as one that is overloaded, and quotes key and prompt in its error; only for prompts with the
           text that it holds, if it holds one
+refused   while it is there, the provider refuses whatever it is asked, or only what it is asked if `one` stands in it
+garbage   while it is there, the simulator can make nothing of what its model answers
 void      while it is there, the simulator fails after its model has answered
 calls     a line for each call that was answered: the role
 """
@@ -15,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext, Usage
 from finassay.api.credentials import credential
-from finassay.api.errors import JudgeError, ProviderError, ProviderRefusedError
+from finassay.api.errors import JudgeError, ProviderError, ProviderRefusedError, SimulatorError
 from finassay.api.grading import Answer, JudgeRequest, LabelQuestion, Quote
 from finassay.api.model import ChatMessage, ChatReply, ChatRequest, ModelCapabilities, Models
 from finassay.api.persona import Persona
@@ -57,6 +59,11 @@ class FakeryModel:
         down = switches() / "down"
         if down.exists() and down.read_text() in prompt:
             raise ProviderError(f"overloaded; Authorization: Bearer {self.key}; you asked: {prompt}", hint=f"prompt was {prompt!r}")
+        refused = switches() / "refused"
+        if refused.exists():
+            with open(switches() / "refusals", "a") as refusals:
+                refusals.write(request.role + "\n")
+            raise ProviderRefusedError("HTTP 401", hint="The key in FAKERY_API_KEY is wrong.", any_request=refused.read_text() != "one")
         with open(switches() / "calls", "a") as calls:
             calls.write(request.role + "\n")
         value = {"level": 3} if request.schema else None
@@ -106,6 +113,8 @@ class Talker:
     def decide(self, scene: Scene, rejections: tuple[Rejection, ...] = ()) -> Decision:
         turn = len(scene.conversation.of("agent"))
         self._ask(scene, f"turn {turn}")
+        if (switches() / "garbage").exists():
+            raise SimulatorError(f"the answer does not fit the form; {scene.task.belief.items[1].sentence}")
         if (switches() / "void").exists():
             raise ValueError(f"no decision; {scene.task.belief.items[1].sentence}")
         return Decision("follow_up", tuple(Observation(g.id, "missing") for g in scene.task.goals), f"Please go on, part {turn}.")

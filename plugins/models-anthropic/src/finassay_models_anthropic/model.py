@@ -29,6 +29,10 @@ _STATUS_OF: Final = {
 """An error inside a stream comes under the status 200; its type says which one it stands for."""
 
 
+class NoStreamError(Exception):
+    """An answer without one event of the protocol: a page of somebody else, or a piece of one."""
+
+
 class AnthropicModel(ProviderModel):
     """One model of Anthropic. Answers are always streamed: the API wants it for long ones, and no idle connection is cut on the way."""
 
@@ -71,9 +75,11 @@ class AnthropicModel(ProviderModel):
 
     def _stream(self, asked: dict[str, Any], clock: Clock) -> Any:
         with self.client().messages.stream(model=self.name, timeout=self.timeout(clock), **asked) as stream:
-            ended = False
+            begun = ended = False
             for event in stream:
-                ended = ended or event.type == "message_stop"
+                begun, ended = True, ended or event.type == "message_stop"
+            if not begun:
+                raise NoStreamError
             if not ended:
                 raise ConnectionError("the stream ended before its end")
             return stream.get_final_message()
@@ -90,7 +96,7 @@ class AnthropicModel(ProviderModel):
                 kind = error.type or ""
                 status = _STATUS_OF.get(kind, 500) if error.status_code == 200 else error.status_code
                 return Trouble("status", status, error.error_code or kind, error.api_message or "", dict(error.response.headers))
-            case anthropic.APIResponseValidationError():
+            case anthropic.APIResponseValidationError() | NoStreamError():
                 return Trouble("unreadable")
             case _:
                 return None
