@@ -133,7 +133,7 @@ def raise_unfinished(left: dict[Any, Exception]) -> None:
     if spent is not None:
         raise BudgetError(f"{spent}; not finished: {count(len(left), 'session')} ({named})", hint=spent.hint)
     refused = [reason for reason in left.values() if isinstance(reason, ProviderRefusedError)]
-    reason = (refused or list(left.values()))[0]
+    reason = next(iter([*refused, *left.values()]))
     raise UnfinishedError(f"{count(len(left), 'session')} could not go on ({named}): {reason}", hint=_going_on(reason))
 
 
@@ -168,7 +168,7 @@ def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], ob
                 return
             cards = scorecards(folder, key)
             if not cards or lacks_its_judge(cards[0]):
-                waiting[key] = submit(key)
+                waiting[key] = progress.grading(key, submit(key))
 
         try:
             runner.run(plan, progress.callbacks(), after, stop)
@@ -214,12 +214,12 @@ def _finish(folder: Any, observers: Any) -> None:
         )
 
 
-def _refuse_void(sessions: list[Any], wanted: int) -> None:
+def _refuse_void(sessions: list[Any], wanted: int, played_by_model: bool) -> None:
     """Raises `NothingGradedError` if sessions were held, all of those that were asked for, and none of them counts."""
     if not sessions or len(sessions) < wanted or any(s.valid for s in sessions):
         return
     last = sessions[-1]
-    played = all(s.end_reason == "simulator_void" for s in sessions)
+    played = played_by_model and all(s.end_reason == "simulator_void" for s in sessions)
     raise NothingGradedError(
         f"no session counts ({wanted} held): {last.end_reason}" + (f": {last.end_detail}" if last.end_detail else ""),
         hint="The simulated user made no valid decision: take another model for it (-o simulator.model=PROVIDER/NAME) and another --out."
@@ -238,7 +238,8 @@ def _print_result(out: Any, folder: Any, plan: list[Any], *, graded: bool) -> No
     print_run(out, view)
     click.echo(one_line(f"Page and details: finassay report {shlex.quote(str(folder.root))}"))
     wanted = {planned.key.id for planned in plan}
-    _refuse_void([s for s in view.sessions if s.id in wanted], len(wanted))
+    played_by_model = any(s.role == "simulator" for s in view.spending)
+    _refuse_void([s for s in view.sessions if s.id in wanted], len(wanted), played_by_model)
     if graded and wanted and not any(is_graded(s.scorecard) for s in view.sessions if s.id in wanted):
         raise NothingGradedError(
             f"no session could be graded ({count(len(wanted), 'session')} tried)", hint="Their lines above say how each ended."
