@@ -12,7 +12,6 @@ from finassay.api.component import Origin
 from finassay.api.errors import CatalogError, FinassayError, UsageError
 from finassay.api.model import Models
 from finassay.api.version import SUPPORTED
-from finassay.catalog.amiss import option_problem
 from finassay.catalog.kinds import KINDS, Kind, kind_named
 
 
@@ -118,6 +117,8 @@ class Catalog:
     def options(self, offer: Offer, factory: Any, options: Mapping[str, Any]) -> Any:
         """The options object from plain values. Raises `UsageError` that names the unknown or wrong option and the known ones."""
         from pydantic import ValidationError
+
+        from finassay.catalog.amiss import option_problem
 
         try:
             return factory.Options.model_validate(dict(options))
