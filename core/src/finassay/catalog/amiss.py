@@ -3,9 +3,10 @@
 import difflib
 import shlex
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, ValidationError
+if TYPE_CHECKING:  # listing components does not need pydantic
+    from pydantic import BaseModel, ValidationError
 
 _EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "tuple": ("a list", '["FIRST", "SECOND"]'),
@@ -21,7 +22,7 @@ _NAMED_BY_KIND: Final = frozenset(("simulator", "judge", "sandbox"))
 _MAX_SHOWN: Final = 60
 
 
-def option_problem(error: ValidationError, options: type[BaseModel], kind: str) -> tuple[str, str]:
+def option_problem(error: "ValidationError", options: "type[BaseModel]", kind: str) -> tuple[str, str]:
     """The first problem in one line, and a hint with an example or the known options."""
     told = error.errors()
     first = next((one for one in told if one["type"] == "extra_forbidden"), told[0])  # a slip of the pen also leaves a needed one out
@@ -43,7 +44,7 @@ def option_problem(error: ValidationError, options: type[BaseModel], kind: str) 
     )
 
 
-def _described(options: type[BaseModel], where: str) -> str:
+def _described(options: "type[BaseModel]", where: str) -> str:
     field = options.model_fields.get(where)
     return f" ({where}: {field.description.rstrip('.')})" if field is not None and field.description else ""
 

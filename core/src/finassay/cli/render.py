@@ -14,7 +14,6 @@ from finassay.api.scorecard import Graded, RunView, Scorecard, SessionView, Spen
 from finassay.api.task import Task
 from finassay.api.verdict import Evidence, Measured, NotApplicable, Scored, Unscored
 from finassay.cli.words import clean, count, one_line
-from finassay.grading.tables import OPEN, OPEN_MEANS
 
 MAX_SHOWN = 200_000
 MAX_EVIDENCE = 12
@@ -121,6 +120,9 @@ def is_graded(card: Scorecard | None) -> bool:
 
 
 def list_sessions(out: Console, view: RunView) -> None:
+    """A line for each session; a quality of an incomplete grading is marked."""
+    from finassay.grading.tables import OPEN, OPEN_MEANS
+
     print_notes(out, view)
     if not view.sessions:
         out.print("no session has ended yet")
