@@ -84,6 +84,16 @@ MADE_UP = [
     (RISK, "Please add momentum as a second signal."),
     (RISK, "I want to be out of the market while the index is below its 200-day average."),
     (BUILT, "Keep the trailing stop, but at 15 percent."),
+    (BUILT, "The trailing stop is right."),
+    (BUILT, "Tighten the stop to 8%."),
+    (BUILT, "Can you use a 10 percent stop instead?"),
+    (BUILT, "Could you also exclude financials?"),
+    (BUILT, "Please start in 2005."),
+    (RISK, "Yes."),
+    (RISK, "15 percent."),
+    (RISK, "I think a stop at 10 percent makes sense."),
+    (RISK, "Leave out anything under a billion in market cap."),
+    (MANY, "No preference on the rest, but use SPY as the benchmark."),
 ]
 
 
@@ -92,6 +102,12 @@ def test_made_up(agent, message):
     found = label(message, agent)
     assert "improvised" in {slip.kind for slip in found.slips}, found
     assert found.label in (Conduct.HINDERED, Conduct.HELPED)
+
+
+def test_the_opposite_of_the_belief_without_a_verb():
+    """What the belief does have a view on is contradicted, not made up."""
+    found = label("Positions in proportion to their score.", RISK)
+    assert {slip.kind: slip.items for slip in found.slips} == {"contradicts": ("portfolio.weighting:equal",)}
 
 
 @pytest.mark.parametrize("message", ["Costs of 10 basis points per side.", "Please charge 5 bps.", "Commissions of a tenth of a percent."])
@@ -115,6 +131,20 @@ FREE = [
     (BUILT, "So ten names against SPY, and a drawdown of 31%."),
     (BUILT, "I'd like to see the trades with dates and prices in a file."),
     (BUILT, "Go ahead."),
+    ("", f"{OPEN} Only use data up to the end of 2019, nothing after that, and stop there."),
+    (RISK, "I never use a stop-loss."),
+    (RISK, "No, I don't use one."),
+    (RISK, "Risk control; your call."),
+    (RISK, "No idea about risk control and the number of names, honestly."),
+    (MANY, "1. No preference.\n2. Your call.\n3. No stop.\n4. No restrictions."),
+    (MANY, "Don't exclude anything, and no second factor."),
+    (MANY, "The number of names, the benchmark, how to combine signals, leverage and shorting are not in my rules, your call."),
+    (BUILT, "Please remove the trailing stop."),
+    (BUILT, "Leave the trailing stop out."),
+    (BUILT, "I never asked for a trailing stop of 12%."),
+    (BUILT, "Stick to the universe I gave you."),
+    (BUILT, "That makes sense, go on."),
+    (BUILT, "Can you compare the result with SPY?"),
     (BUILT, "Thanks, carry on."),
 ]
 

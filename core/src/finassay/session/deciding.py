@@ -18,11 +18,11 @@ _POLITE = r"(?:(?:and|so|then|also|yes|yeah|ok|okay|sure|no|well|hm+|please|just
 _ACTS = (
     r"(?:use|using|take|hold|set|make it|exclude|skip|omit|avoid|drop|leave out|remove|cut|sell|exit|close out|buy|go (?:short|long|to cash|with|for)|short"
     r"|combine|blend|average|mix|weight|size|rank|apply|start|stop|keep|cap|limit|restrict|assume|charge|count|scale|target|trade|rebalance|hedge|invest|move"
-    r"|only (?:use|buy|hold|take)|get (?:out|rid)|dump|bail|liquidate|stick (?:to|with)|choose|pick|benchmark|lever|borrow|measure|fill|execute|put|add|include|allow|have it)"
+    r"|only (?:use|buy|hold|take)|get (?:me |us |it )?(?:out|rid)|lower|raise|tighten|loosen|widen|increase|reduce|change|switch|replace|double|halve|dump|bail|liquidate|stick (?:to|with)|choose|pick|benchmark|lever|borrow|measure|fill|execute|put|add|include|allow|have it)"
 )
 _IMPERATIVE = re.compile(rf"{_MARK}{_POLITE}{_ACTS}\b|[,:-] (?:and |then |also |please )*{_ACTS}\b|\band (?:also |then |please )*{_ACTS}\b")
 _WISH = re.compile(
-    r"\b(?:i want|i'd (?:like|want|prefer|go|take|use|say)|i would (?:like|prefer|use|take|go)|i(?: also)? prefer|i(?:'ll| will) (?:take|go)|let's|let us"
+    r"\b(?:i(?: also| really| just| only)? want|makes? sense|i'd (?:also )?(?:like|want|prefer|go|take|use|say)|i would (?:like|prefer|use|take|go)|i(?: also)? prefer|i(?:'ll| will) (?:take|go)|let's|let us"
     r"|please use|my (?:stop|benchmark|level|limit|rule|choice|exit|target)\w* (?:is|would be)|(?:should|must|has to|have to|needs to|ought to) \w+|make it|go with"
     r"|i use|i hold|i sell|i(?:'d)? cut|i always|we use)\b"
 )
@@ -53,6 +53,10 @@ CONDITIONS = re.compile(
     r"|\b(?:up to|until|till|through) (?:and including )?(?:the )?(?:end of |december |31 december |\w+ \d+,? )?(?:19|20)\d\d\b"
 )
 """How the task's universe and last date are told."""
+_REMOVES = re.compile(
+    r"\b(?:take|leave|rip|pull)\b[^.;,]{0,40}\bout\b(?! of)"
+    r"|\b(?:remove|delete|scrap|ditch|get rid of|disable|undo|(?:switch|turn) off|(?:drop|skip|forget|lose|omit) (?:the|that|this|any|all|your))\b"
+)
 LONGEST: Final = 30
 """A sentence of more words without a verb of deciding tells a story."""
 
@@ -65,6 +69,17 @@ def strongly(norm: str) -> bool:
     return bool(wish or (_IMPERATIVE.search(norm) and not _LOOKS.search(norm)))
 
 
+_REQUEST = re.compile(
+    rf"{_MARK}{_POLITE}(?:(?:can|could|would|will) (?:you|we)|how about (?:if )?(?:you|we)|why (?:don't you|not)|what if (?:you|we)) (?:please |also |maybe |just |now |then )*(?={_ACTS}\b)"
+)
+
+
+def request(sentence: Sentence) -> Sentence | None:
+    """What a question orders, without its 'can you': 'use a 10 percent stop instead'."""
+    hit = _REQUEST.match(sentence.norm)
+    return None if hit is None else Sentence(sentence.text, sentence.norm[hit.end() :].rstrip(" ?"), sentence.start, False)
+
+
 def looks(norm: str) -> bool:
     """Whether a sentence asks to be shown or told something, and orders nothing."""
     return _LOOKS.search(norm) is not None
@@ -74,6 +89,7 @@ def fragment(norm: str) -> bool:
     """Whether it is an answer without a sentence around it ('A trailing stop.', 'Costs of 10 bp per side.'), or 'The benchmark is …'."""
     if NO_VIEW.search(norm) or FAULT.search(norm) or len(norm.split()) > LONGEST:
         return False
+    norm = re.sub(r"^\W*just |[, ]*\b(?:thanks|thank you)\W*$", "", norm)
     told = _COPULA.sub("", norm, count=1) if not _APPROVES.search(norm) else norm
     return not _TELLS.search(told) and not re.search(r"\b(?:is|are|has|have|does|do)\b", told)
 
@@ -93,6 +109,11 @@ def denied(norm: str, start: int) -> bool:
     return _DENIES.search(norm[max(0, start - 80) : start]) is not None
 
 
+def removed(norm: str) -> bool:
+    """Whether a sentence takes something out again that the agent brought in: 'Drop the stop.', 'Leave the stop out.'"""
+    return _REMOVES.search(norm) is not None
+
+
 def clauses(sentence: Sentence) -> Iterator[str]:
     """The parts of a sentence, verbatim."""
     yield from (part for part in _CLAUSE.split(sentence.text) if part and part.strip())
@@ -100,8 +121,8 @@ def clauses(sentence: Sentence) -> Iterator[str]:
 
 # -- what strategies may hold ---------------------------------------------------------------------------------------------
 
-_LEAVE = r"(?:sell\w*|exit\w*|cut\w*|clos(?:e|es|ing)|dump\w*|bail\w*|liquidat\w*|get out|out of|drop|go(?:es|ing)? to cash|to cash|into cash|stop(?:ped)? out)"
-_SINK = r"(?:los[est]\w*|fall\w*|fell|drop\w*|down|declin\w*|below|under|sink\w*|sank|drawdown)"
+_LEAVE = r"(?:sell\w*|exit\w*|cut\w*|clos(?:e|es|ing)|dump\w*|bail\w*|liquidat\w*|get (?:me |us |it )?out|out of|drop|go(?:es|ing)? to cash|to cash|into cash|stop(?:ped)? out)"
+_SINK = r"(?:los[est]\w*|fall\w*|fell|drop\w*|down|declin\w*|below|under|sink\w*|sank|drawdown|south|tank\w*|crash\w*|plung\w*|turns? bad)"
 RULES: Final = {
     "risk": re.compile(
         rf"\b{_LEAVE}\b[^.;]{{0,60}}\b(?:once|when|if|after|as soon as|at|should)\b[^.;]{{0,60}}\b{_SINK}\b"
@@ -132,6 +153,8 @@ SCREEN = re.compile(
     rf"\b(?:exclud\w+|leav\w+ out|skip\w*|drop|omit\w*|avoid\w*|remov\w*|without|ban|no|ex|only(?: (?:buy|use|hold|take|in))?|stick to|restrict\w*(?: it)? to|limit\w* (?:it|the universe) to)"
     rf" (?:the |any |all |of the |to )*{_SECTORS}\b"
     r"|\b(?:only |just )?(?:stocks|names|companies|shares) (?:above|over|below|under|worth|priced|trading|with (?:a )?(?:price|market|volume|at least|more than)) [^.;]{0,30}\d"
+    r"|\b(?:exclud\w+|leav\w+ out|skip\w*|drop|omit\w*|avoid\w*|only|nothing|no)\b[^.;]{0,30} (?:above|over|below|under|smaller than|larger than|cheaper than|less than|more than)"
+    r" (?:[$€£] ?\d|\d+(?:\.\d+)? (?:dollars|euros|million|billion)|an? (?:million|billion|dollar))"
     r"|\b(?:minimum|min) (?:price|volume|market ?cap\w*|liquidity)\b|\bmarket ?caps? (?:above|over|below|under|of at least)\b"
 )
 _FAMILIES: Final = {

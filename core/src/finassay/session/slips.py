@@ -8,6 +8,7 @@ from finassay.api.labels import Conduct, Slip
 from finassay.api.matching import MAX_TEXT, Polarity, Sentence, mentions, normalise, sentences
 from finassay.api.patterns import hits
 from finassay.api.strategy import Item
+from finassay.session import deciding
 from finassay.session.disclosure import touches
 from finassay.session.said import COMPARES, NO_VIEW, Said, touched, without_assumptions
 
@@ -377,8 +378,10 @@ def _wants_otherwise(said: Said, item: Item, sentence: Sentence) -> bool:
         return False
     if _OFF.search(sentence.norm) or COMPARES.search(sentence.norm) or _INSTEAD.search(sentence.norm):
         return False
+    if deciding.looks(sentence.norm) and not _WISH.search(sentence.norm):
+        return False  # 'Please walk me through one trade.'
     short = len(sentence.norm.split()) <= 8 and said.asks(item.topics)
-    return short or _WANTS.search(sentence.norm) is not None
+    return short or _WANTS.search(sentence.norm) is not None or deciding.decides(sentence.norm)
 
 
 def withheld(said: Said) -> Iterator[Slip]:
