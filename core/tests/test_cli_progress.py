@@ -74,7 +74,7 @@ def test_a_wait_names_model_and_session_once_and_is_told_again_for_another_sessi
         with serving(session):
             progress.waits("acme/big", 2.4, ProviderError("acme/big: HTTP 529"))
     assert capsys.readouterr().err.splitlines() == [f"{s}: waits for acme/big: HTTP 529; asked again in 2 s" for s in (KEY.id, "x.t.2")]
-    assert wait_words("a/b", 0.2, ProviderError("")) == "waits for a/b: ProviderError; asked again in 0 s"
+    assert wait_words("a/b", 0.2, ProviderError("")) == "waits for a/b: ProviderError; asked again at once"
 
 
 def test_a_model_that_hangs_is_told_into_a_pipe(capsys):

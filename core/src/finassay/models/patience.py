@@ -22,7 +22,7 @@ def wait_words(model: str, seconds: float, error: Exception) -> str:
     reason = str(error).strip()
     if reason.startswith(model):
         reason = reason[len(model) :].lstrip(" :")
-    return f"waits for {model}: {reason or type(error).__name__}; asked again in {seconds:.0f} s"
+    return f"waits for {model}: {reason or type(error).__name__}; asked again " + (f"in {seconds:.0f} s" if seconds >= 0.5 else "at once")
 
 
 def nobody_waits(model: str, seconds: float, error: ProviderError) -> None:
