@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from finassay.api.strategy import Stance
+from finassay_checks.delivered import read_delivery
 from finassay_checks.fidelity.selection import Agreement, _better
 from finassay_checks.recompute.audit import audit
 from finassay_checks.roles.canonical import weight_scale
@@ -74,3 +75,13 @@ def test_percent_that_is_mostly_cash_is_still_percent() -> None:
     weights = pd.Series([0.0, 0.0] * 7 + [60.0, 40.0] * 3)
     assert weight_scale(weights, days) == 0.01
     assert weight_scale(weights * 0.015, days) == 1.0
+
+
+@pytest.mark.parametrize(("name", "kind"), [("targets.csv", "weights"), ("shares.csv", "positions")])
+def test_wide_targets_of_a_volatility_target_are_weights(tmp_path: Path, name: str, kind: str) -> None:
+    rng = np.random.default_rng(5)
+    days, tickers = pd.bdate_range("2016-01-04", periods=40), list("ABCDEFGH")
+    weights = pd.DataFrame(rng.dirichlet(np.ones(8), len(days)) * rng.uniform(0.3, 0.8, (len(days), 1)), index=days, columns=tickers)
+    held = weights.where(weights > 0.03, 0.0).rename_axis("date").reset_index()
+    tables = make_package(tmp_path, {f"results/{name}": held}).fact(read_delivery).role_tables
+    assert [t.role for t in tables if t.table.where == f"results/{name}"] == [kind]

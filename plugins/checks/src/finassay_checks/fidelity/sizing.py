@@ -182,6 +182,10 @@ _NOTES: Mapping[str, str] = {
 }
 
 
+CLEARLY = 0.1
+"""By how much a sibling must fit more dates before it is evidence: with few names, or names alike, one measure is close to another."""
+
+
 def weighting_test(ledger: Ledger, chosen: Selection, option: str) -> Shown:
     """A weighting that is a formula of one measure, against its siblings."""
     share, count = closed_form_share(ledger, chosen, option)
@@ -189,7 +193,8 @@ def weighting_test(ledger: Ledger, chosen: Selection, option: str) -> Shown:
         return cannot_tell("weights cannot be derived again from delivered files")
     rival = None
     if share < ENOUGH:
-        rival = max(closed_form_share(ledger, chosen, other)[0] for other in _NOTES if other != option)
+        closest = max(closed_form_share(ledger, chosen, other)[0] for other in _NOTES if other != option)
+        rival = closest if closest - share >= CLEARLY else None
     return by_share(share, count, _NOTES[option], rival=rival)
 
 

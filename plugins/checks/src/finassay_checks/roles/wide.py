@@ -85,8 +85,9 @@ def content_role(shape: Shape, matrix: Matrix) -> tuple[Role, str]:
         return "unknown", "no numbers"
     exposure = _extra(shape, _EXPOSURE)
     extra = to_numbers(shape.table.frame[exposure]).loc[shape.columns[0].sample.index].to_numpy() if exposure else None
+    plan = hint == "weights" or (hint is None and _PLAN.search(stem) is not None)
     if hint != "signals" and (
-        is_weights(matrix, extra) or (hint == "weights" and known.min() >= -0.001 and np.nanmax(np.nansum(matrix, axis=1)) <= 1.001)
+        is_weights(matrix, extra) or (plan and known.min() >= -0.001 and np.nanmax(np.nansum(matrix, axis=1)) <= 1.001)
     ):
         return "weights", "rows sum to at most one, none below zero"
     if hint == "weights" and is_weights(matrix / 100, extra):
