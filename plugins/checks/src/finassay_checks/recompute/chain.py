@@ -316,7 +316,10 @@ def _reached(package: Package) -> tuple[float | None, tuple[str, ...]]:
         scaled = target * exposure if exposure is not None else target
     held = made.rebuilt.weights
     rows_, columns = held.index.get_indexer(pd.DatetimeIndex(trades["fill_date"])), held.columns.get_indexer(pd.Index(trades["ticker"]))
-    known = np.isfinite(target) & (rows_ >= 0) & (columns >= 0) & ~_driven(package)
+    joined = np.isfinite(target) & (rows_ >= 0) & (columns >= 0)
+    known = joined & ~_driven(package)
+    if not known.any():  # a rule drove every fill: what it buys back follows the plan
+        known = joined & (trades["shares"] > 0).to_numpy()
     if not known.any():
         return None, ()
     ended = held.to_numpy()[rows_, columns]
