@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from attrs import Factory, frozen
 
@@ -10,6 +10,9 @@ from finassay.api.conversation import Conversation
 from finassay.api.delivery import LogEvent
 from finassay.api.sandbox import Box
 from finassay.api.task import Brief
+
+if TYPE_CHECKING:
+    from finassay.api.gateway import Access
 
 
 @frozen
@@ -25,6 +28,10 @@ class AgentCapabilities:
     needs_network: bool = False
     credentials: tuple[str, ...] = ()
     """Environment variables without which it cannot work; never their values."""
+    upstreams: tuple[str, ...] = ()
+    """Model APIs that its program calls through the gateway (`finassay.api.gateway`): it then needs no key of its own."""
+    channels: bool = False
+    """Gives the session's MCP servers to its program."""
     readable: tuple[Path, ...] = ()
     """Host folders that its processes must be able to read: its interpreter, its program."""
     environment: Mapping[str, str] = Factory(dict)
@@ -71,6 +78,32 @@ class Setting:
     box: Box
     history: Conversation = Conversation()
     """Finished turns if the session is being resumed, else empty."""
+    access: "Access | None" = None
+    """The way to model APIs and MCP servers; None where neither is needed, or no gateway is used."""
+
+
+@frozen
+class Diagnosis:
+    """What `finassay doctor --agents` says of an agent's program, in one line."""
+
+    program: str
+    """Its path, or what was looked for."""
+    version: str = ""
+    """As the program tells it; empty if it does not start."""
+    login: str = ""
+    """How its model calls are paid: a key behind the gateway, a login of the program's own, nothing."""
+    problem: str = ""
+    """What keeps it from working; empty if nothing does."""
+    hint: str = ""
+
+
+@runtime_checkable
+class Diagnosable(Protocol):
+    """An agent that can say whether its program is there and works."""
+
+    def diagnose(self) -> Diagnosis:
+        """Look for the program and start it for a moment, at most some seconds. Spends nothing; never raises."""
+        ...
 
 
 @runtime_checkable

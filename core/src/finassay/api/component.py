@@ -11,9 +11,12 @@ a choice before anything is spent:
 `description`
     one line for `finassay plugins`.
 
-A factory whose component talks to chat models also carries `takes_models = True` and is called with the options and a `Models`.
+A factory whose component talks to chat models also carries `takes_models = True` and is called with the options and a `Models`. One whose
+component works through other components (an agent around an agent) carries `takes_components = True` and is called with a `Components`
+after those.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from attrs import frozen
@@ -30,6 +33,14 @@ class Origin:
 
     def __str__(self) -> str:
         return f"{self.id} ({self.distribution} {self.version})"
+
+
+class Components(Protocol):
+    """Makes other components, as whoever asks was made itself."""
+
+    def create(self, kind: str, id: str, options: Mapping[str, Any] | None = None) -> tuple[Any, Origin]:
+        """A ready component and where it came from. Raises `CatalogError`, `UsageError`."""
+        ...
 
 
 @runtime_checkable

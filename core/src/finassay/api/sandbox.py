@@ -17,6 +17,19 @@ class Limits:
 
 
 @frozen
+class Service:
+    """A server of the harness that a box's processes may talk to, at `127.0.0.1:port` as they see it.
+
+    Where a sandbox takes the network away it leads that address to `socket`; elsewhere `port` is the machine's own and nothing is needed.
+    """
+
+    name: str
+    port: int
+    socket: Path
+    """Unix socket of the same server, on the host. Its folder holds nothing else."""
+
+
+@frozen
 class BoxSpec:
     """What a box may see. Everything not named is out of sight where the sandbox isolates."""
 
@@ -30,6 +43,8 @@ class BoxSpec:
     environment: Mapping[str, str] = Factory(dict)
     """The whole environment of its processes, besides PATH, HOME, TMPDIR and LANG, which the sandbox sets."""
     network: bool = False
+    services: tuple[Service, ...] = ()
+    """What is reachable besides, also without a network."""
     limits: Limits = Limits()
 
 
@@ -53,6 +68,17 @@ class Probe:
 
 class BoxProcess(Protocol):
     """A program running in a box. Output is bounded by the reader, not by the process."""
+
+    def write(self, data: bytes) -> None:
+        """Hand more to the standard input of a program that was started with `stdin=None`; returns when it is written.
+
+        Raises `SandboxError` once the program has closed its input, or is gone.
+        """
+        ...
+
+    def close_input(self) -> None:
+        """End its standard input. Harmless when repeated."""
+        ...
 
     def lines(self) -> Iterator[bytes]:
         """Lines of standard output as they come, without their line ends, each cut at `MAX_LINE_BYTES`; ends with the program."""
@@ -79,8 +105,10 @@ class Box(Protocol):
     """The workspace's path as the processes see it."""
     isolation: Isolation
 
-    def spawn(self, argv: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None, cwd: str = ".") -> BoxProcess:
-        """Start a program; `stdin` is written and closed. Raises `SandboxError` if it cannot start."""
+    def spawn(
+        self, argv: Sequence[str], *, stdin: bytes | None = b"", environment: Mapping[str, str] | None = None, cwd: str = "."
+    ) -> BoxProcess:
+        """Start a program; `stdin` is written and closed, None leaves it open for `write`. Raises `SandboxError` if it cannot start."""
         ...
 
     def stop(self) -> None:

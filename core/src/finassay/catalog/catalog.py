@@ -133,20 +133,29 @@ class Catalog:
         """
         offer = self.find(kind, name)
         factory = self.factory(offer)
-        settings = self.options(offer, factory, options or {})
-        takes_models = bool(getattr(factory, "takes_models", False))
-        if takes_models and models is None:
-            raise CatalogError(f"{kind} {name!r} talks to models, and there are none here", hint="It works in a run: finassay run")
+        return self.make(offer, factory, self.options(offer, factory, options or {}), models), offer.origin
+
+    def make(self, offer: Offer, factory: Any, settings: Any, models: Models | None = None) -> Any:
+        """A component from its factory and options, handed what it takes besides. Raises `CatalogError`, or what the factory itself raises of ours."""
+        given: list[Any] = []
+        if getattr(factory, "takes_models", False):
+            if models is None:
+                raise CatalogError(
+                    f"{offer.kind} {offer.id!r} talks to models, and there are none here", hint="It works in a run: finassay run"
+                )
+            given.append(models)
+        if getattr(factory, "takes_components", False):
+            given.append(_Components(self, models))
         try:
-            component = factory(settings, models) if takes_models else factory(settings)
+            component = factory(settings, *given)
         except (KeyboardInterrupt, FinassayError):
             raise
         except BaseException as error:  # somebody else's code, which may also call sys.exit
             raise _broken(offer, f"cannot be made: {type(error).__name__}: {error}") from error
-        missing = [name for name in KINDS[kind].members if not hasattr(component, name)]
+        missing = [name for name in KINDS[offer.kind].members if not hasattr(component, name)]
         if missing:
-            raise _broken(offer, f"is no {kind}: it has no {', '.join(missing)}")
-        return component, offer.origin
+            raise _broken(offer, f"is no {offer.kind}: it has no {', '.join(missing)}")
+        return component
 
     def health(self) -> list[Health]:
         """Load every offer and say what is wrong with it. The only listing that imports plugins."""
@@ -159,6 +168,17 @@ class Catalog:
                 report.append(Health(offer, problem=str(error)))
         clashes = [offers for offers in self._offers.values() if len(offers) > 1]
         return report + [Health(o[0], f"also offered by {', '.join(x.distribution for x in o[1:])}: name it qualified") for o in clashes]
+
+
+@frozen
+class _Components:
+    """Implements `finassay.api.component.Components`: what a component makes talks to the same models."""
+
+    catalog: Catalog
+    models: Models | None
+
+    def create(self, kind: str, id: str, options: Mapping[str, Any] | None = None) -> tuple[Any, Origin]:
+        return self.catalog.create(kind, id, options, self.models)
 
 
 def _broken(offer: Offer, reason: str) -> BrokenComponentError:

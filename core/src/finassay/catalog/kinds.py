@@ -33,6 +33,12 @@ KINDS: Final = {
         Kind("sandbox", "finassay.sandboxes", ("id", "isolation", "probe", "open"), "where an agent's processes run"),
         Kind("channel", "finassay.channels", ("id", "describe"), "how an agent may reach data"),
         Kind(
+            "gateway",
+            "finassay.gateways",
+            ("id", "problems", "secrets", "open", "close"),
+            "how agents reach model APIs and channels without a key",
+        ),
+        Kind(
             "model",
             "finassay.models",
             ("id", "family", "capabilities", "complete"),

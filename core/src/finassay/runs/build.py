@@ -40,10 +40,10 @@ class AgentMaker:
     sample: Agent
     """One instance, made in the preflight, to read version and capabilities from."""
     models: ComponentModels
+    catalog: Catalog
 
     def make(self) -> Agent:
-        takes_models = bool(getattr(self.factory, "takes_models", False))
-        agent: Agent = self.factory(self.settings, self.models) if takes_models else self.factory(self.settings)
+        agent: Agent = self.catalog.make(self.offer, self.factory, self.settings, self.models)
         return agent
 
 
@@ -145,11 +145,11 @@ def _agent(catalog: Catalog, service: ModelService, alias: str, choice: Choice) 
     factory = catalog.factory(offer)
     settings = catalog.options(offer, factory, choice.options)
     models = service.to(AGENT)
-    sample, _ = catalog.create("agent", choice.id, choice.options, models)
+    sample = catalog.make(offer, factory, settings, models)
     missing = [name for name in sample.capabilities.credentials if not os.environ.get(name)]
     if missing:
         raise CatalogError(f"agent {alias!r} needs {', '.join(missing)} in the environment")
-    return AgentMaker(alias, choice, offer, factory, settings, sample, models)
+    return AgentMaker(alias, choice, offer, factory, settings, sample, models, catalog)
 
 
 def _simulator(catalog: Catalog, service: ModelService, choice: Choice) -> tuple[Simulator, Origin, dict[str, Json]]:

@@ -8,7 +8,7 @@ from attrs import define, field
 
 from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext, Usage
 from finassay.api.delivery import LogEvent
-from finassay.api.errors import UsageError
+from finassay.api.errors import SandboxError, UsageError
 from finassay.api.grading import Answer, JudgeRequest, LabelQuestion, Quote
 from finassay.api.model import ChatModel, ChatReply, ChatRequest, ModelCapabilities
 from finassay.api.sandbox import Box, BoxProcess, BoxSpec, Isolation, Probe
@@ -177,6 +177,12 @@ class _MemoryProcess:
     def lines(self) -> Iterator[bytes]:
         yield from self.output
 
+    def write(self, data: bytes) -> None:
+        raise SandboxError("a function in memory has its whole input from the start")
+
+    def close_input(self) -> None:
+        pass
+
     def wait(self, seconds: float | None = None) -> int | None:
         return self.code
 
@@ -194,8 +200,10 @@ class MemoryBox:
     isolation: Isolation = Isolation(False, False, False)
     stopped: int = 0
 
-    def spawn(self, argv: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None, cwd: str = ".") -> BoxProcess:
-        code, output = self.programs[argv[0]](argv, stdin)
+    def spawn(
+        self, argv: Sequence[str], *, stdin: bytes | None = b"", environment: Mapping[str, str] | None = None, cwd: str = "."
+    ) -> BoxProcess:
+        code, output = self.programs[argv[0]](argv, stdin or b"")
         return _MemoryProcess(output, code)
 
     def stop(self) -> None:
