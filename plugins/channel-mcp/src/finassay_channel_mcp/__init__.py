@@ -1,0 +1,1 @@
+"""Channels that are MCP servers."""
