@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from finassay.api.agent import AgentCapabilities
-from finassay.api.errors import AgentError, BudgetError, IntegrityError, ProviderError, SimulatorError
+from finassay.api.errors import AgentError, BudgetError, IntegrityError, ProviderError, ProviderRefusedError, SimulatorError
 from finassay.api.simulator import Decision, Observation, Scene
 from finassay.api.task import Brief
 from finassay.records.blobs import BlobStore
@@ -163,12 +163,22 @@ def test_an_agent_error_is_retried_once_in_the_turn(tmp_path):
     assert recorded.turns[0].failed_attempts == 1
 
 
+@pytest.mark.parametrize("error", [ProviderError("down"), ProviderRefusedError("wrong key", any_request=True), BudgetError("spent")])
+def test_an_agent_whose_model_is_away_goes_on_later(tmp_path, error):
+    with pytest.raises(Unfinished) as told:
+        make(tmp_path, ScriptedAgent(("One.", error))).hold({}, "d")
+    assert told.value.of_agent
+    assert (state(tmp_path).ended, state(tmp_path).turn) == (None, 1)
+    make(tmp_path, ScriptedAgent(("Two.",))).hold({}, "d")
+    assert [m.text for m in state(tmp_path).conversation.of("agent")][:2] == ["One.", "Two."]
+
+
 @pytest.mark.parametrize(
     ("error", "working", "expected"),
     [
         (AgentError("x"), True, "agent_error"),
         (AgentError("x"), False, "environment_error"),
-        (ProviderError("x"), True, "environment_error"),
+        (ProviderRefusedError("the one request"), True, "environment_error"),
         (IntegrityError("x"), True, "integrity_violation"),
         (ValueError("a bug of the adapter"), True, "environment_error"),
     ],

@@ -30,6 +30,8 @@ class AgentCapabilities:
     """Environment variables without which it cannot work; never their values."""
     upstreams: tuple[str, ...] = ()
     """Model APIs that its program calls through the gateway (`finassay.api.gateway`): it then needs no key of its own."""
+    models: tuple[str, ...] = ()
+    """Names of models that its program may ask for there; any if it is empty."""
     channels: bool = False
     """Gives the session's MCP servers to its program."""
     readable: tuple[Path, ...] = ()

@@ -19,11 +19,12 @@ from finassay.api.sandbox import Service
 class GatewayCall:
     """A request that passed the gateway, or that it refused. Holds no prompt, no answer and no key."""
 
-    kind: Literal["model", "channel"]
+    kind: Literal["model", "channel", "other"]
+    """`model` asks a model for an answer and is metered; `other` is what programs ask besides: lists of models, counts of tokens."""
     to: str
     """The upstream's name, or the channel's."""
     what: str
-    """The model, or the channel's tool; `` where the request names none."""
+    """The model, or the channel's tool; empty where the request names none."""
     status: int
     """HTTP status that the agent's program saw; 0 where the connection ended before one."""
     digest: str = ""

@@ -89,13 +89,14 @@ def chosen(agents: tuple[str, ...], options: tuple[str, ...], flags: dict[str, A
         if len({alias for alias, _ in pairs}) < len(pairs):
             raise UsageError("two agents have one alias", hint="Give each its own: --agent first=ID --agent second=ID")
         found["agents"] = {alias: {"id": name, "options": given.pop(alias, {})} for alias, name in pairs}
-    for kind in ("simulator", "judge", "sandbox"):
+    for kind in ("simulator", "judge", "sandbox", "gateway"):
         if flags.get(kind) or kind in given:
-            name = flags.get(kind) or {"simulator": "policy", "judge": "lexical", "sandbox": "auto"}[kind]
+            name = flags.get(kind) or {"simulator": "policy", "judge": "lexical", "sandbox": "auto", "gateway": "standard"}[kind]
             found[kind] = {"id": name, "options": given.pop(kind, {})}
     if given:
         raise UsageError(
-            f"option for {next(iter(given))!r}, which is not part of the run", hint="NAME is an agent's alias, simulator, judge or sandbox."
+            f"option for {next(iter(given))!r}, which is not part of the run",
+            hint="NAME is an agent's alias, simulator, judge, sandbox or gateway.",
         )
     return found
 

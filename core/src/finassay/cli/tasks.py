@@ -53,7 +53,12 @@ FIRST_DAY = date(1900, 1, 1)
     "--needs", multiple=True, help="Kind of data that must suffice (prices, fundamentals, …); repeat for several. Default: every kind."
 )
 @click.option("--until", "until", default="2019-12-31", show_default=True, help="Last date whose data may be used.")
-@click.option("--channel", "channels", multiple=True, help="Id of a channel through which the agent may reach data; repeat for several.")
+@click.option(
+    "--channel",
+    "channels",
+    multiple=True,
+    help="Channel through which the agent may reach data, installed or declared in finassay.toml; repeat for several.",
+)
 @click.option("--turns", default=6, show_default=True, help="T: agent turns.")
 @click.option("--seconds", default=300.0, show_default=True, help="Δ: seconds for each turn.")
 @click.option("--network/--no-network", default=False, help="Whether agents may reach the network.")
@@ -73,14 +78,16 @@ def sample(
     from finassay.api.task import Conditions, Task
     from finassay.catalog.catalog import Catalog
     from finassay.cli.words import count
+    from finassay.config.settings import declared_channels
     from finassay.records.tasks import problems, read_task, write_task
     from finassay.runs.sampling import sample_task
 
     cutoff, numbers = parse_until(until), parse_seeds(seeds)
     catalog = Catalog.installed()
     grammar, _ = catalog.create("grammar", grammar_name)
+    declared = declared_channels(Path.cwd())
     for channel in channels:
-        catalog.find("channel", channel)
+        catalog.find("channel", declared.get(channel, channel))
     if out.exists() and not out.is_dir():
         raise InvalidFileError(f"{out}: is a file; expected a folder")
     drawn: list[Task] = []

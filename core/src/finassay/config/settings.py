@@ -96,11 +96,19 @@ class RunSettings(BaseModel):
     judge: Choice = Field(default=Choice(id="lexical"), description="Who grades meaning.")
     reader: Choice = Field(default=Choice(id="standard"), description="Who prepares what the judge reads.")
     sandbox: Choice = Field(default=Choice(id="auto"), description="Where agents run; 'auto' takes the installed one that isolates most.")
+    gateway: Choice = Field(default=Choice(id="standard"), description="How agents reach model APIs and channels without a key.")
+    channels: dict[str, Choice] = Field(
+        default_factory=dict, description="Channels by the name that tasks use; one that is not here is an installed channel of that name."
+    )
+    stall_seconds: float = Field(default=300, gt=0, allow_inf_nan=False, description="How long a model of an agent may be silent.")
     sessions: int = Field(default=1, ge=1, le=1000, description="Independent sessions for each agent and task.")
     jobs: int = Field(default=0, ge=0, le=256, description="Sessions held at the same time; 0 is one for each processor.")
     seed: int = Field(default=0, description="Seed of the simulated user's choice of words.")
     turn_seconds: float | None = Field(default=None, gt=0, le=7 * 86_400, allow_inf_nan=False, description="Overrides Δ of the tasks.")
     max_turns: int | None = Field(default=None, ge=1, le=1000, description="Overrides T of the tasks.")
+    boxes: int | None = Field(
+        default=None, ge=1, le=10_000, description="Sandboxes open at the same time; as many as are asked for if not given."
+    )
     memory_gb: float = Field(default=8, gt=0, allow_inf_nan=False, description="Memory limit of an agent's processes.")
     grade: bool = Field(default=True, description="Grade each session when it ends.")
     models: dict[str, ProviderSettings] = Field(default_factory=dict, description="How providers of chat models are used, by their id.")
@@ -155,6 +163,15 @@ def provider_settings(recorded: RunSettings, folder: Path) -> dict[str, Provider
         raise UsageError(f"{FILE}: models: {error}") from error
 
 
+def declared_channels(folder: Path) -> dict[str, str]:
+    """Names that `finassay.toml` gives to channels, with the component that each is. Raises `UsageError`, `InvalidFileError`."""
+    told = _choices("channels", _from_file(folder / FILE).get("channels", {}))
+    try:
+        return {str(name): Choice.model_validate(value).id for name, value in dict(told).items()}
+    except (ValidationError, ValueError, TypeError) as error:
+        raise UsageError(f"{FILE}: channels: {error}") from error
+
+
 def recorded_settings(manifest: Mapping[str, Any], path: Path) -> RunSettings:
     """The settings that a run's manifest holds. Raises `InvalidFileError` naming its file."""
     try:
@@ -167,11 +184,11 @@ def recorded_settings(manifest: Mapping[str, Any], path: Path) -> RunSettings:
 
 def _choices(key: str, value: Any) -> Any:
     """A bare name stands for a choice without options."""
-    if key in ("simulator", "judge", "reader", "sandbox") and isinstance(value, str):
+    if key in ("simulator", "judge", "reader", "sandbox", "gateway") and isinstance(value, str):
         return {"id": value}
     if key == "agents" and isinstance(value, list):
         return {str(name): {"id": str(name)} for name in value}
-    if key == "agents" and isinstance(value, dict):
+    if key in ("agents", "channels") and isinstance(value, dict):
         return {alias: {"id": choice} if isinstance(choice, str) else choice for alias, choice in value.items()}
     return value
 
@@ -214,7 +231,7 @@ def parse_options(pairs: tuple[str, ...]) -> dict[str, dict[str, Any]]:
         if not separator or not dot or not name or not key:
             raise UsageError(
                 f"option {pair!r}: expected NAME.KEY=VALUE",
-                hint="NAME is an agent's alias, simulator, judge or sandbox; KEY one of its options.",
+                hint="NAME is an agent's alias, simulator, judge, sandbox or gateway; KEY one of its options.",
             )
         options.setdefault(name, {})[key] = parse_value(value)
     return options

@@ -1,4 +1,4 @@
-"""How much a provider is asked at once and in a minute, over all threads and, where a folder is given, all processes of a run."""
+"""How much is done at once and in a minute, over all threads and, where a folder is given, all processes of a run."""
 
 import json
 import random

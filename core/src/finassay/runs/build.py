@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from finassay.api.agent import Agent
 from finassay.api.channel import ChannelSpec
 from finassay.api.component import Origin
 from finassay.api.errors import CatalogError, FinassayError, PreflightError
+from finassay.api.gateway import Gateway
 from finassay.api.grading import Check, Judge, Reader
 from finassay.api.persona import Persona
 from finassay.api.sandbox import Probe, Sandbox
@@ -21,8 +22,10 @@ from finassay.api.verdict import Json
 from finassay.catalog.catalog import Catalog, Offer
 from finassay.config.settings import Choice, RunSettings
 from finassay.models.ledger import Budget
-from finassay.models.service import AGENT, ComponentModels, ModelService
+from finassay.models.service import AGENT, UNPRICED_HINT, ComponentModels, ModelService, unpriced
 from finassay.records.convert import to_json
+from finassay.runs.access import needs_gateway, prices_of, served_channels
+from finassay.runs.channels import make_channel
 
 ALIAS: Final = re.compile(r"\w[\w+-]{0,59}")
 """Aliases stand in session ids, names of folders and terminals."""
@@ -73,6 +76,8 @@ class Built:
     sandbox_origin: Origin
     channels: Mapping[str, ChannelSpec]
     origins: tuple[Origin, ...]
+    gateway: Gateway | None = None
+    """How agents reach model APIs and channels; None if none of them needs to."""
 
 
 @define
@@ -167,6 +172,35 @@ def _sandbox(catalog: Catalog, choice: Choice) -> tuple[Sandbox, Origin]:
     return sandbox, origin
 
 
+def _gateway(
+    catalog: Catalog, settings: RunSettings, makers: Sequence[AgentMaker], channels: Sequence[ChannelSpec]
+) -> tuple[Gateway, Origin] | None:
+    """The gateway, if an agent needs one. Raises `PreflightError` with all that keeps it from serving them."""
+    needing = [m for m in makers if needs_gateway(m.sample.capabilities, tuple(channels))]
+    if not needing:
+        return None
+    gateway, origin = catalog.create("gateway", settings.gateway.id, settings.gateway.options)
+    upstreams = dict.fromkeys(name for m in needing for name in m.sample.capabilities.upstreams)
+    served = {c.id: c for m in needing for c in served_channels(m.sample.capabilities, tuple(channels))}
+    problems = list(gateway.problems(tuple(upstreams), tuple(served.values())))
+    if settings.budget_usd is not None or settings.session_budget_usd is not None:
+        for maker in needing:
+            problems += _unpriced(settings, maker)
+    if problems:
+        raise PreflightError("; ".join(problems), problems=tuple(problems))
+    return gateway, origin
+
+
+def _unpriced(settings: RunSettings, maker: AgentMaker) -> Iterator[str]:
+    """What keeps a budget from holding for an agent's models."""
+    capabilities = maker.sample.capabilities
+    if capabilities.upstreams and not capabilities.models:
+        yield f"agent {maker.alias!r} may ask any model, so that no budget can be kept (name its model among its options)"
+    for model in capabilities.models:
+        if not any(prices_of(settings, upstream).known(model) for upstream in capabilities.upstreams):
+            yield f"{unpriced(model)} ({UNPRICED_HINT})"
+
+
 def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out: Path) -> Built:
     """Every chosen component, made and checked. Raises `PreflightError` with all problems."""
     problems, models = _Problems(), model_service(catalog, settings, out)
@@ -175,8 +209,9 @@ def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out:
     sandbox = problems.attempt(_sandbox, catalog, settings.sandbox)
     personas = {name: problems.attempt(catalog.create, "persona", name) for name in sorted({t.persona for t in tasks})}
     channels = {
-        name: problems.attempt(catalog.create, "channel", name) for name in sorted({c for t in tasks for c in t.conditions.channels})
+        name: problems.attempt(make_channel, catalog, settings, name) for name in sorted({c for t in tasks for c in t.conditions.channels})
     }
+    gateway = problems.attempt(_gateway, catalog, settings, [m for m in agents.values() if m], [c[0] for c in channels.values() if c])
     if settings.grade:
         problems.attempt(build_grading, catalog, settings, models)
     else:
@@ -196,7 +231,7 @@ def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out:
     if not _writable(out):
         problems.found.append(f"{out} cannot be written")
     problems.raise_if_any()
-    made = [simulator[:2], sandbox, *personas.values(), *channels.values()]
+    made = [simulator[:2], sandbox, *personas.values(), *channels.values(), *([gateway] if gateway else [])]
     return Built(
         agents=agents,
         personas={name: (source.persona, origin) for name, (source, origin) in personas.items()},
@@ -206,8 +241,9 @@ def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out:
         simulator_origin=simulator[1],
         sandbox=sandbox[0],
         sandbox_origin=sandbox[1],
-        channels={name: channel.describe() for name, (channel, _) in channels.items()},
+        channels={name: spec for name, (spec, _) in channels.items()},
         origins=(*(m.offer.origin for m in agents.values()), *(origin for _, origin in made), *models.origins.values()),
+        gateway=gateway[0] if gateway else None,
     )
 
 

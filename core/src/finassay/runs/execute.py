@@ -4,27 +4,31 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import ExitStack
+from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from attrs import asdict, evolve, frozen
 
-from finassay.api.agent import Usage
+from finassay.api.agent import Agent, AgentCapabilities, Usage
+from finassay.api.channel import ChannelSpec
 from finassay.api.errors import Blame, FinassayError, ProviderRefusedError
-from finassay.api.sandbox import BoxSpec, Limits
+from finassay.api.sandbox import Box, BoxSpec, Limits
 from finassay.api.task import Task
 from finassay.config.settings import RunSettings
 from finassay.grading.outcomes import INVALID
 from finassay.hooks.dispatch import Observers
 from finassay.models.ledger import Entry, Ledger, RunBudgetError, now
-from finassay.models.service import AGENT, Calls, nobody_listens
+from finassay.models.limits import Limiter
+from finassay.models.service import AGENT, LOCKS, Calls, nobody_listens
 from finassay.models.serving import Serving, serving
 from finassay.records.convert import to_json
-from finassay.records.events import EventLog, Frozen, end_event
+from finassay.records.events import EventLog, Frozen, end_event, restore
 from finassay.records.masking import without_secrets
+from finassay.runs.access import LOG, Meter, SessionAccess, needs_gateway, open_access, prices_of
 from finassay.runs.brief import make_brief
-from finassay.runs.build import AgentMaker, Built
+from finassay.runs.build import Built
 from finassay.runs.folder import RunFolder, SessionKey
 from finassay.runs.identity import digest_of, session_identity
 from finassay.runs.interpreter import masked_packages
@@ -91,10 +95,15 @@ class Runner:
         self._redactions += built.models.secrets()
         for maker in built.agents.values():
             self._redactions += [v for name in maker.sample.capabilities.credentials if len(v := os.environ.get(name, "")) >= 8]
+        if built.gateway is not None:
+            self._redactions += built.gateway.secrets()
         self.left: dict[SessionKey, FinassayError] = {}
         """Sessions that could not go on and have not ended, with the reason."""
         self._over: FinassayError | None = None
         """Why nothing more is begun, once that is so."""
+        self._agents_over: dict[str, FinassayError] = {}
+        """The same for all sessions of one agent, by its alias."""
+        self._boxes = Limiter("boxes", settings.boxes, None, folder.root / LOCKS if settings.boxes else None)
 
     def keys(self) -> list[SessionKey]:
         """The sessions that the settings ask for, repeat by repeat, so that a stopped run is balanced."""
@@ -117,7 +126,7 @@ class Runner:
             **({"identity": dict(built.simulator_identity)} if built.simulator_identity else {}),
         }
         sandbox = {**to_json(built.sandbox_origin), "isolation": to_json(built.sandbox.isolation), "memory_gb": self.settings.memory_gb}
-        brief = make_brief(task, "", [built.channels[c] for c in task.conditions.channels])
+        brief = make_brief(task, "", self._channels(task))
         return session_identity(
             task,
             key.repeat,
@@ -155,7 +164,7 @@ class Runner:
                 try:
                     finished.put((planned.key, self._session(planned, progress, stop)))
                 except Unfinished as unfinished:
-                    self._leave(planned.key, unfinished.reason, progress)
+                    self._leave(planned.key, unfinished, progress)
                     finished.put((planned.key, False))
                 except Exception as error:  # the folder cannot be read or written: raised where the run was asked for
                     finished.put((planned.key, error))
@@ -174,15 +183,22 @@ class Runner:
             stop.set()
             self._halt()
             raise
+        finally:
+            if self.built.gateway is not None:
+                self.built.gateway.close()
 
-    def _leave(self, key: SessionKey, reason: FinassayError, progress: Progress) -> None:
+    def _leave(self, key: SessionKey, unfinished: Unfinished, progress: Progress) -> None:
+        reason = unfinished.reason
         with self._lock:
             self.left[key] = reason
             again = any(str(other) == str(reason) for name, other in self.left.items() if name != key)
             if isinstance(reason, RunBudgetError):
                 self._over = reason
             elif isinstance(reason, ProviderRefusedError) and (reason.any_request or again):
-                self._over = self._over or reason  # one user plays in all sessions: it would be refused in each
+                if unfinished.of_agent:
+                    self._agents_over.setdefault(key.agent, reason)
+                else:
+                    self._over = self._over or reason  # one user plays in all sessions: it would be refused in each
         progress.left(key, reason)
 
     def _halt(self) -> None:
@@ -197,10 +213,11 @@ class Runner:
         if planned.step in ("reuse", "give up"):
             return True
         key = planned.key
-        if self._over is not None:
-            if isinstance(self._over, ProviderRefusedError):
+        over = self._over or self._agents_over.get(key.agent)
+        if over is not None:
+            if isinstance(over, ProviderRefusedError):
                 with self._lock:
-                    self.left[key] = self._over
+                    self.left[key] = over
             return False
         if planned.step == "rerun":
             self.folder.set_aside(key, str(self.folder.state(key).ended))
@@ -222,26 +239,17 @@ class Runner:
         events, sealed = self.folder.events(key)
         workspace = self.folder.workspace(key)
         workspace.mkdir(parents=True, exist_ok=True)
-        task, maker = self.tasks[key.task], self.built.agents[key.agent]
-        box = None
+        maker = self.built.agents[key.agent]
         try:
-            agent = maker.make()
-            if agent.capabilities.uses_box:
-                box = self.built.sandbox.open(self._box_spec(task, maker, workspace))
-            who = Participants(
-                task=task,
-                persona=self.built.personas[task.persona][0],
-                agent=agent,
-                simulator=self.built.simulator,
-                brief=make_brief(task, workspace.name, [self.built.channels[c] for c in task.conditions.channels]),
-                box=box,
-                probe=lambda: self.built.sandbox.probe().ok,
-                redact=self._redact,
-                afford=self.built.models.afford,
-            )
-            with serving(key.id, again=self.folder.times_set_aside(key)) as here:
-                ledger = None if maker.models.asked else self.built.models.ledger
+            with ExitStack() as stack:
+                here = stack.enter_context(serving(key.id, again=self.folder.times_set_aside(key)))
+                agent = maker.make()
+                access = self._access(key, agent.capabilities, here, stack)
+                box = self._box(key, agent.capabilities, access, stack)
+                tells_itself = access is None and not maker.models.asked
+                ledger = self.built.models.ledger if tells_itself else None
                 observer = _SessionObserver(key, self.observers, progress, here, ledger, maker.choice.id)
+                who = self._participants(key, agent, box, access)
                 session = Session(who, Store(events, sealed, self.folder.blobs, workspace), seed=self._seed(key), observer=observer)
                 with self._lock:
                     if self._halted:
@@ -253,31 +261,80 @@ class Runner:
         except (Halted, Frozen):
             return Ending("environment_error", "stopped", Blame.HARNESS)  # nobody sees it: the program is ending
         except Exception as error:  # a session that fails, in our code or another's, never stops the rest
-            return self._failed(events, identity, error)
+            return self._failed(events, sealed, identity, error)
         finally:
             with self._lock:
                 self._active.pop(key, None)
-            if box is not None:
-                box.close()
             events.close()
             sealed.close()
 
-    def _failed(self, events: EventLog, identity: dict[str, Any], error: Exception) -> Ending:
+    def _participants(self, key: SessionKey, agent: Agent, box: Box | None, access: SessionAccess | None) -> Participants:
+        task = self.tasks[key.task]
+        brief = make_brief(task, self.folder.workspace(key).name, self._channels(task))
+        who = Participants(
+            task=task,
+            persona=self.built.personas[task.persona][0],
+            agent=agent,
+            simulator=self.built.simulator,
+            brief=brief,
+            box=box,
+            probe=lambda: self.built.sandbox.probe().ok,
+            redact=self._redact,
+            afford=self.built.models.afford,
+        )
+        if access is None:
+            return who
+        token = access.session.access.token
+        return evolve(
+            who,
+            access=access.session.access,
+            metered=access.metered,
+            redact=lambda text: without_secrets(text, [*self._redactions, token]),
+        )
+
+    def _access(self, key: SessionKey, capabilities: AgentCapabilities, here: Serving, stack: ExitStack) -> SessionAccess | None:
+        """The session's way through the gateway; None if its agent needs none. Raises `SandboxError`, `ProviderError`."""
+        channels, gateway = self._channels(self.tasks[key.task]), self.built.gateway
+        if gateway is None or not needs_gateway(capabilities, channels):
+            return None
+        context = copy_context()  # calls are paid for this session, from whatever thread they come
+        log = EventLog(self.folder.session_path(key) / LOG)
+        meter = Meter(log, self.built.models.ledger, here, lambda upstream: prices_of(self.settings, upstream))
+        access = open_access(gateway, capabilities, channels, self.settings, meter, lambda: context.copy().run(self.built.models.afford))
+        stack.callback(access.close)
+        return access
+
+    def _box(self, key: SessionKey, capabilities: AgentCapabilities, access: SessionAccess | None, stack: ExitStack) -> Box | None:
+        """Where the agent's processes run; None for one that has none. Waits while as many boxes are open as may be."""
+        if not capabilities.uses_box:
+            return None
+        stack.enter_context(self._boxes.place())
+        box = self.built.sandbox.open(self._box_spec(key, capabilities, access))
+        stack.callback(box.close)
+        return box
+
+    def _channels(self, task: Task) -> tuple[ChannelSpec, ...]:
+        return tuple(self.built.channels[c] for c in task.conditions.channels)
+
+    def _failed(self, events: EventLog, sealed: EventLog, identity: dict[str, Any], error: Exception) -> Ending:
         blame = error.blame if isinstance(error, FinassayError) else Blame.HARNESS
+        state = restore(events, sealed)
+        if state.ended is not None:  # what failed was the clearing up
+            return Ending(state.ended, state.end_detail)  # type: ignore[arg-type]
         ending = Ending("environment_error", self._redact(f"{type(error).__name__}: {error}")[:500], blame)
         events.append({"type": "session", "schema_version": 1, "identity": identity, "digest": digest_of(identity)})
         events.append(end_event(ending.reason, ending.detail, ending.blame.value))
         return ending
 
-    def _box_spec(self, task: Task, maker: AgentMaker, workspace: Path) -> BoxSpec:
-        capabilities = maker.sample.capabilities
-        channels = [self.built.channels[c] for c in task.conditions.channels]
+    def _box_spec(self, key: SessionKey, capabilities: AgentCapabilities, access: SessionAccess | None) -> BoxSpec:
+        task, maker = self.tasks[key.task], self.built.agents[key.agent]
         return BoxSpec(
-            workspace=workspace,
-            readable=(*capabilities.readable, *(path for channel in channels for path in channel.readable)),
+            workspace=self.folder.workspace(key),
+            readable=(*capabilities.readable, *(path for channel in self._channels(task) for path in channel.readable)),
             hidden=masked_packages(keep={maker.offer.distribution}),
             environment=dict(capabilities.environment),
             network=task.conditions.network,
+            services=access.session.services if access else (),
             limits=Limits(memory_bytes=int(self.settings.memory_gb * 2**30)),
         )
 

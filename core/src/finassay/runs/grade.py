@@ -34,6 +34,7 @@ from finassay.records.convert import from_json, to_json
 from finassay.records.events import SessionState
 from finassay.records.files import check_schema, read_json, write_atomically, write_json
 from finassay.runs.build import GradingParts, best_sandbox, build_grading, model_service
+from finassay.runs.channels import make_channel
 from finassay.runs.coderunner import SandboxCodeRunner
 from finassay.runs.folder import RunFolder, SessionKey
 from finassay.runs.interpreter import interpreter_folders
@@ -75,7 +76,7 @@ class Grader:
         self.evaluator = describe_evaluator(self.parts, settings.judge.id)
         self.tasks = self.folder.tasks()
         self.sandbox = self._sandbox(catalog)
-        self.channels = {c: _describe(catalog, c) for t in self.tasks.values() for c in t.conditions.channels}
+        self.channels = {c: _describe(catalog, settings, c) for t in self.tasks.values() for c in t.conditions.channels}
 
     def _sandbox(self, catalog: Catalog) -> Sandbox | None:
         """Where delivered code runs again; none rather than an error, since 3.6 is a bonus."""
@@ -126,9 +127,9 @@ class Grader:
         write_atomically(path / "feedback.txt", feedback_text(report).encode())
 
 
-def _describe(catalog: Catalog, name: str) -> Any:
+def _describe(catalog: Catalog, settings: RunSettings, name: str) -> Any:
     try:
-        return catalog.create("channel", name)[0].describe()
+        return make_channel(catalog, settings, name)[0]
     except FinassayError:
         return None  # an old record never needs the plugin that wrote it
 

@@ -17,9 +17,11 @@ from finassay.api.errors import (
     FinassayError,
     IntegrityError,
     ProviderError,
+    ProviderRefusedError,
     ResourceLimitError,
     SimulatorError,
 )
+from finassay.api.gateway import Access
 from finassay.api.persona import Persona
 from finassay.api.sandbox import Box
 from finassay.api.scorecard import UserTurn
@@ -83,6 +85,10 @@ class Participants:
     """Takes secrets out of what an agent says before it is stored."""
     afford: Callable[[], None] = lambda: None
     """Asked before each turn of the agent. Raises `BudgetError` when nothing more may be spent."""
+    access: Access | None = None
+    """The agent's way to model APIs and channels."""
+    metered: Callable[[Usage], Usage] = lambda own: own
+    """What a turn used, given what the agent says of it; asked when the turn's processes have ended."""
 
 
 @frozen
@@ -104,11 +110,14 @@ class Ending:
 
 
 class Unfinished(Exception):
-    """The session cannot go on now and has not ended: its user's model is out of reach, or the money is spent. It can be resumed."""
+    """The session cannot go on now and has not ended: a model is out of reach, or the money is spent. It can be resumed.
 
-    def __init__(self, reason: ProviderError | BudgetError) -> None:
+    `of_agent` says that it is the agent's model, not the user's.
+    """
+
+    def __init__(self, reason: ProviderError | BudgetError, *, of_agent: bool = False) -> None:
         super().__init__(str(reason))
-        self.reason = reason
+        self.reason, self.of_agent = reason, of_agent
 
 
 class _Ended(Exception):
@@ -155,7 +164,7 @@ class Session:
             if not self.state.conversation.messages:
                 self._open()
             self._prepare_workspace()
-            self._call_agent(self.who.agent.start, Setting(self.who.brief, self.who.box, self.state.conversation))  # type: ignore[arg-type]
+            self._call_agent(self.who.agent.start, self._setting())
             while True:
                 if self.state.awaits_agent:
                     if self.state.turn >= self.who.task.conditions.max_turns:
@@ -168,6 +177,9 @@ class Session:
             raise Unfinished(error) from error
         finally:
             self._finalize()
+
+    def _setting(self) -> Setting:
+        return Setting(self.who.brief, self.who.box, self.state.conversation, self.who.access)  # type: ignore[arg-type]
 
     def _prepare_workspace(self) -> None:
         (self.store.workspace / FOLDER).mkdir(parents=True, exist_ok=True)
@@ -192,9 +204,10 @@ class Session:
         message = self.state.conversation.messages[-1].text
         self.observer.turn_started(turn)
         outcome, failures = self._attempt(turn, message)
-        spent = next((e for e in (outcome.error, getattr(outcome.error, "__cause__", None)) if isinstance(e, BudgetError)), None)
-        if spent is not None:  # the agent asks models of the run, and the money is spent: this turn is made again when there is more
-            raise spent
+        outcome = evolve(outcome, usage=self.who.metered(outcome.usage))
+        if (waits := _waits(outcome.error)) is not None:
+            self.observer.agent_used(turn, outcome.usage)
+            raise Unfinished(waits, of_agent=True) from outcome.error
         delivery = take_delivery(self.store.workspace, turn, self.store.blobs, self.store.limits)
         facts = TurnFacts(turn, round(outcome.seconds, 3), outcome.cut, failures)
         reply = Message(f"a{turn}", turn, "agent", outcome.text, outcome.cut)
@@ -362,6 +375,19 @@ class Session:
         if decision.action == "block":
             reason: EndReason = "agent_gave_up" if decision.block_reason in ("gave_up", "refused") else "user_walked_away"
             raise _Ended(Ending(reason, decision.block_reason or "", Blame.AGENT))
+
+
+def _waits(error: BaseException | None) -> ProviderError | BudgetError | None:
+    """Why an agent's turn is made again later: the money is spent, or its provider is away or refuses whatever it is asked.
+
+    A provider that refuses the one request is another matter: it would be refused for ever.
+    """
+    for one in (error, getattr(error, "__cause__", None)):
+        if isinstance(one, BudgetError):
+            return one
+        if isinstance(one, ProviderError) and not (isinstance(one, ProviderRefusedError) and not one.any_request):
+            return one
+    return None
 
 
 def _texts(value: Any) -> list[str]:

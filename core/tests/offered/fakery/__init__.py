@@ -7,17 +7,22 @@ refused   while it is there, the provider refuses whatever it is asked, or only 
 garbage   while it is there, the simulator can make nothing of what its model answers
 void      while it is there, the simulator fails after its model has answered
 calls     a line for each call that was answered: the role
+away      while it is there, the gateway's upstream fails: for now, or for good if `refused` stands in it
 """
 
 import os
+import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext, Usage
+from finassay.api.channel import ChannelSpec, McpServer, ServerSpec
 from finassay.api.credentials import credential
 from finassay.api.errors import JudgeError, ProviderError, ProviderRefusedError, SimulatorError
+from finassay.api.gateway import Access, GatewayCall, GatewaySpec
 from finassay.api.grading import Answer, JudgeRequest, LabelQuestion, Quote
 from finassay.api.model import ChatMessage, ChatReply, ChatRequest, ModelCapabilities, Models
 from finassay.api.persona import Persona
@@ -188,6 +193,105 @@ class Asker(Worker):
     def send(self, message: str, context: TurnContext) -> AgentTurn:
         self.model.complete(ChatRequest((ChatMessage("user", message),)))
         return AgentTurn(f"Working on it. My key is {os.environ.get('FAKERY_API_KEY', 'none')}.", Usage())
+
+
+class FakeryGateway:
+    """A gateway whose calls are made by `pass_on`, in the program that holds the session."""
+
+    api_version: ClassVar = 1
+    description: ClassVar = "A gateway for tests."
+    Options: ClassVar = NoOptions
+    id = "standard"
+    open_sessions: ClassVar[dict[str, "FakerySession"]] = {}
+    closed: ClassVar[int] = 0
+
+    def __init__(self, options: NoOptions) -> None:
+        pass
+
+    def problems(self, upstreams: Sequence[str], channels: Sequence[ChannelSpec]) -> list[str]:
+        return [f"no upstream {name!r}" for name in upstreams if name != "fakery"]
+
+    def secrets(self) -> tuple[str, ...]:
+        return (os.environ["FAKERY_API_KEY"],)
+
+    def open(self, spec: GatewaySpec) -> "FakerySession":
+        session = FakerySession(spec)
+        self.open_sessions[session.access.token] = session
+        return session
+
+    def close(self) -> None:
+        FakeryGateway.closed += 1
+
+
+class FakerySession:
+    services = ()
+
+    def __init__(self, spec: GatewaySpec) -> None:
+        self.spec, self.error = spec, None
+        servers = tuple(McpServer(c.id, "http://127.0.0.1:1/channels/" + c.id) for c in spec.channels)
+        self.access = Access({"fakery": "http://127.0.0.1:1/fakery"}, f"throwaway-{secrets.token_hex(8)}", servers, lambda: self.error)
+
+    def pass_on(self) -> None:
+        away = switches() / "away"
+        self.spec.afford()
+        if away.exists():
+            refused = away.read_text() == "refused"
+            self.error = ProviderRefusedError("HTTP 401", any_request=True) if refused else ProviderError("HTTP 529")
+            self.spec.called(GatewayCall("model", "fakery", "m", 401 if refused else 529))
+            return
+        self.error = None
+        self.spec.called(GatewayCall("other", "fakery", "", 200))
+        self.spec.called(GatewayCall("channel", "prices", "get_prices", 200, "d1", "d2"))
+        self.spec.called(GatewayCall("model", "fakery", "m", 200, "d3", usage=Usage(1000, 0, 100, 0)))
+
+    def settle(self, seconds: float = 5.0) -> None:
+        pass
+
+    def close(self) -> None:
+        FakeryGateway.open_sessions.pop(self.access.token, None)
+
+
+class Tap:
+    """A channel with a server."""
+
+    api_version: ClassVar = 1
+    description: ClassVar = "Prices for tests."
+    Options: ClassVar = NoOptions
+    id = "tap"
+
+    def __init__(self, options: NoOptions) -> None:
+        pass
+
+    def describe(self) -> ChannelSpec:
+        return ChannelSpec("tap", "Prices out of the tap.", frozenset({"prices"}), server=ServerSpec(("tap",)))
+
+
+class CallerOptions(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = Field(default="m", description="the model it asks")
+    upstream: str = Field(default="fakery", description="where it asks")
+
+
+class Caller(Worker):
+    """An agent that calls its model twice a turn through the gateway, and says its token."""
+
+    Options: ClassVar = CallerOptions
+    id = "caller"
+
+    def __init__(self, options: CallerOptions) -> None:
+        models = (options.model,) if options.model else ()
+        self.capabilities = AgentCapabilities(uses_box=False, upstreams=(options.upstream,), models=models, channels=True)
+
+    def start(self, setting: Setting) -> None:
+        self.access = setting.access
+
+    def send(self, message: str, context: TurnContext) -> AgentTurn:
+        for _ in range(2):
+            FakeryGateway.open_sessions[self.access.token].pass_on()
+            if (error := self.access.failure()) is not None:
+                raise error
+        return AgentTurn(f"My token is {self.access.token}; I have {[s.name for s in self.access.servers]}.", Usage(1, 1, 1, 1, 9.0))
 
 
 class SamplePersona:
