@@ -32,6 +32,10 @@ class GatewayCall:
     answer: str = ""
     """SHA-256 of the answer's body as far as it came: what data an agent really got."""
     usage: Usage = Usage()
+    cache_write_tokens: int | None = None
+    """Those among the input tokens that were written to the provider's cache, which costs more; None where it does not tell."""
+    searches: int | None = None
+    """Searches on the provider's side, which cost extra; None where it does not tell."""
     cut: bool = False
     """The answer did not come to its end: stalled, broken off, or the program went away."""
     refused: str = ""
