@@ -2,8 +2,15 @@
 
 from finassay_cli_kit.agent import Command, CommandLineAgent, Ending, TurnCommand
 from finassay_cli_kit.events import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported
+from finassay_cli_kit.find import Program, ProgramSpec, find_program
+from finassay_cli_kit.installed import InstalledAgent, user_folder
 from finassay_cli_kit.jsonlines import JsonLinesAgent, parse_line
+from finassay_cli_kit.login import Login, read_login
+from finassay_cli_kit.mcp import http_servers
+from finassay_cli_kit.options import NodeProgramOptions, ProgramOptions
 from finassay_cli_kit.program import PythonProgram, python_program
+from finassay_cli_kit.prompt import brief_and_message, transcript
+from finassay_cli_kit.runtime import PythonRuntime, python_runtime
 
 __all__ = [
     "Command",
@@ -11,16 +18,30 @@ __all__ = [
     "Done",
     "Ending",
     "Failed",
+    "InstalledAgent",
     "JsonLinesAgent",
     "KitEvent",
+    "Login",
+    "NodeProgramOptions",
     "Note",
+    "Program",
+    "ProgramOptions",
     "ProgramSession",
+    "ProgramSpec",
     "PythonProgram",
+    "PythonRuntime",
     "Said",
     "ToolCall",
     "ToolResult",
     "TurnCommand",
     "UsageReported",
+    "brief_and_message",
+    "find_program",
+    "http_servers",
     "parse_line",
     "python_program",
+    "python_runtime",
+    "read_login",
+    "transcript",
+    "user_folder",
 ]

@@ -1,6 +1,7 @@
 """The base class of agents that are programs."""
 
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final
@@ -9,10 +10,13 @@ from attrs import Factory, frozen
 
 from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext
 from finassay.api.conversation import Conversation, Message
-from finassay.api.errors import AgentError, ProviderError
+from finassay.api.errors import AgentError, BudgetError, ProviderError
+from finassay.api.gateway import Access
 from finassay.api.sandbox import Box, BoxProcess
 from finassay.api.task import Brief
 from finassay_cli_kit.events import Failed, KitEvent
+from finassay_cli_kit.home import HOME, HomeFiles
+from finassay_cli_kit.prompt import brief_and_message
 from finassay_cli_kit.state import Resume, StateFolder
 from finassay_cli_kit.turn import ProgramTurn, clean
 from finassay_cli_kit.usage import latest
@@ -21,6 +25,7 @@ MAX_OUTPUT: Final = 512 * 2**20
 """Bytes of standard output that a turn may have before its program is stopped."""
 EXIT_SECONDS: Final = 10.0
 """How long a program may take to exit after its final event."""
+MASK: Final = "[secret]"
 
 
 @frozen
@@ -38,7 +43,19 @@ class TurnCommand:
     """Time that the turn has."""
     brief: Brief
     inside: str
-    """The workspace's path as the program sees it; HOME is `.home` in it."""
+    """The workspace's path as the program sees it."""
+    access: Access | None = None
+    """The way to model APIs and MCP servers, as in `Setting`."""
+
+    @property
+    def home(self) -> str:
+        """HOME as the program sees it."""
+        return f"{self.inside}/{HOME}"
+
+    @property
+    def prompt(self) -> str:
+        """What to tell the program: the bare message where it goes on with its conversation, else the briefing (and what was said) before it."""
+        return self.message if self.session is not None else brief_and_message(self.brief, self.said, self.message)
 
 
 @frozen
@@ -50,6 +67,10 @@ class Command:
     environment: Mapping[str, str] = Factory(dict)
     """On top of what the sandbox sets and the capabilities name."""
     cwd: str = "."
+    files: Mapping[str, bytes] = Factory(dict)
+    """Path in HOME to content: written before each start, taken away when the session ends or a later command does not name it."""
+    files_once: Mapping[str, bytes] = Factory(dict)
+    """The same, but a file that is there already stays as the program left it."""
 
 
 @frozen
@@ -66,9 +87,9 @@ class Ending:
 class CommandLineAgent(ABC):
     """Implements `finassay.api.agent.Agent` for a program that is started once per turn.
 
-    A subclass gives `id`, `version`, `capabilities`, `command` and `events`, and may sharpen `failure`. The program runs in the session's
-    box with a home of its own; its events are logged as they come; the harness's clock ends it by stopping the box, and the turn then is
-    what was said so far. A turn has succeeded only if the final success event arrived. Whatever still runs when a turn ends is stopped.
+    A subclass gives `id`, `version`, `capabilities`, `command` and `events`, and may sharpen `failure` and `lost`. The program runs in the
+    session's box with a home of its own; its events are logged as they come; the harness's clock ends it by stopping the box, and the turn
+    then is what was said so far. A turn has succeeded only if the final success event arrived. Whatever still runs when a turn ends is stopped.
     """
 
     id: str
@@ -88,12 +109,20 @@ class CommandLineAgent(ABC):
         """What a line of standard output means; nothing, or raises, where it means nothing."""
 
     def failure(self, ending: Ending) -> AgentError | ProviderError:
-        """Whose fault it was that no final event came: by the last error told, else the agent's."""
+        """Whose fault it was that no final event came: by the last error told, else the agent's. The gateway was asked before."""
         last = ending.errors[-1] if ending.errors else None
         if last is not None:
             return ProviderError(f"{self.id}: {last.text}") if last.provider else AgentError(f"{self.id}: {last.text}")
         told = f": {clean(ending.stderr.strip()[-500:])}" if ending.stderr.strip() else ""
         return AgentError(f"{self.id} ended without its final event (exit code {ending.exit_code}){told}")
+
+    def lost(self, ending: Ending) -> bool:
+        """Whether the program failed because it no longer knows its conversation. It is then started anew and told what was said."""
+        return False
+
+    def secrets(self) -> Iterable[str]:
+        """What must stand in no log, besides the session's token."""
+        return ()
 
     # -- the protocol -------------------------------------------------------------------------------------------------
 
@@ -101,28 +130,29 @@ class CommandLineAgent(ABC):
         self._setting = setting
         self._said = _finished(setting.history)
         self._state = StateFolder(setting.box.workspace)
+        self._files = HomeFiles(setting.box.workspace)
         self._resume = self._state.load() if self._said.messages else Resume()
+        token = (setting.access.token,) if setting.access is not None else ()
+        self._masked = [text.encode() for text in (*token, *self.secrets()) if text]
 
     def send(self, message: str, context: TurnContext) -> AgentTurn:
-        box = self._box()
+        box, until = self._box(), time.monotonic() + context.seconds
         turn = ProgramTurn(context, self._resume.total)
-        try:
-            command = self.command(self._turn_command(message, context, box))
-            process = box.spawn(command.argv, stdin=command.stdin, environment=command.environment, cwd=command.cwd)
-            self._read(process, box, turn)
-            exit_code = process.wait(self.exit_seconds)
-        finally:
-            box.stop()
-            turn.close()
-            self._keep(turn)
-        if not turn.done and not context.cut():
-            raise self.failure(Ending(exit_code, process.stderr_tail(), tuple(turn.errors)))
+        ending = self._run(message, until, context, box, turn)
+        if ending is not None and self._resume.session is not None and self.lost(ending):
+            self._resume = Resume()
+            turn = ProgramTurn(context, self._resume.total)
+            turn.note("the program no longer knows its conversation; it is told what was said")
+            ending = self._run(message, until, context, box, turn)
+        if ending is not None:
+            raise self._blame(ending)
         self._remember(message, turn.text, context)
         return AgentTurn(turn.text, turn.usage)
 
     def finalize(self) -> None:
         if self._setting is not None:
             self._setting.box.stop()
+            self._files.clear()
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -131,17 +161,45 @@ class CommandLineAgent(ABC):
             raise AgentError(f"{self.id} was not started")
         return self._setting.box
 
-    def _turn_command(self, message: str, context: TurnContext, box: Box) -> TurnCommand:
+    def _run(self, message: str, until: float, context: TurnContext, box: Box, turn: ProgramTurn) -> Ending | None:
+        """Start the program and take in what it says; None if it succeeded or was cut, else how it ended."""
+        try:
+            command = self.command(self._turn_command(message, max(0.0, until - time.monotonic()), context, box))
+            self._files.write(command.files, command.files_once)
+            process = box.spawn(command.argv, stdin=command.stdin, environment=command.environment, cwd=command.cwd)
+            self._read(process, box, turn)
+            exit_code = process.wait(self.exit_seconds)
+        finally:
+            box.stop()
+            turn.close()
+            self._keep(turn)
+        if turn.done or context.cut():
+            return None
+        return Ending(exit_code, self._mask(process.stderr_tail().encode()).decode("utf-8", "replace"), tuple(turn.errors))
+
+    def _blame(self, ending: Ending) -> AgentError | ProviderError | BudgetError:
+        """The gateway knows whether the provider answered; what the program says of it may be wrong, or missing."""
+        access = self._setting.access if self._setting is not None else None
+        return (access.failure() if access is not None else None) or self.failure(ending)
+
+    def _mask(self, line: bytes) -> bytes:
+        for secret in self._masked:
+            line = line.replace(secret, MASK.encode())
+        return line
+
+    def _turn_command(self, message: str, seconds: float, context: TurnContext, box: Box) -> TurnCommand:
         assert self._setting is not None
-        return TurnCommand(message, context.turn, self._resume.session, self._said, context.seconds, self._setting.brief, box.inside)
+        setting = self._setting
+        return TurnCommand(message, context.turn, self._resume.session, self._said, seconds, setting.brief, box.inside, setting.access)
 
     def _read(self, process: BoxProcess, box: Box, turn: ProgramTurn) -> None:
         """Take in the output to its end. A program that hangs after its final event, or never stops talking, is ended."""
         size, clock = 0, None
         with self._state.transcript() as write:
             try:
-                for line in process.lines():
-                    size += len(line) + 1
+                for raw in process.lines():
+                    line = self._mask(raw)
+                    size += len(raw) + 1
                     if size > self.max_output:
                         turn.errors.append(Failed(f"wrote more than {self.max_output:,} bytes in one turn"))
                         turn.done = False

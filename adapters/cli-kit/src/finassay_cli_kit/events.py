@@ -37,10 +37,13 @@ class ToolResult:
 
 @frozen
 class UsageReported:
-    """Tokens and money since the last report of this turn; `running_total`: of the whole session so far, as some programs count."""
+    """Tokens and money since the last report of this turn."""
 
     usage: Usage
     running_total: bool = False
+    """Counts the whole session so far, as some programs do."""
+    provisional: bool = False
+    """Counts only if the turn ends without a report that is not provisional: what is known of a turn that was cut."""
 
 
 @frozen

@@ -12,9 +12,10 @@ from typing import Final
 from attrs import asdict, frozen
 
 from finassay.api.agent import Usage
+from finassay_cli_kit.home import HOME, opened_folder
 from finassay_cli_kit.usage import usage_of
 
-FOLDERS: Final = (".home", ".finassay-kit")
+FOLDERS: Final = (HOME, ".finassay-kit")
 MAX_STATE: Final = 65_536
 MAX_TRANSCRIPT: Final = 64 * 2**20
 """Bytes of raw output kept of a session."""
@@ -76,18 +77,12 @@ class StateFolder:
 
     @contextlib.contextmanager
     def _open(self, name: str, flags: int) -> Iterator[int]:
-        opened: list[int] = []
-        try:
-            opened.append(os.open(self._workspace, os.O_RDONLY | os.O_DIRECTORY))
-            for folder in FOLDERS:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(folder, 0o700, dir_fd=opened[-1])
-                opened.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened[-1]))
-            opened.append(os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=opened[-1]))
-            status = os.fstat(opened[-1])
-            if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-                raise OSError(f"{name} is not a file of its own")
-            yield opened[-1]
-        finally:
-            for descriptor in opened:
+        with opened_folder(self._workspace, FOLDERS) as folder:
+            descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=folder)
+            try:
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+                    raise OSError(f"{name} is not a file of its own")
+                yield descriptor
+            finally:
                 os.close(descriptor)

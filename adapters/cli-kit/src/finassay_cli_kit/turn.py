@@ -54,7 +54,7 @@ class ProgramTurn:
         self._events = self._unreadable = 0
         self._reply: list[str] = []
         self._reply_size = 0
-        self._counted = Usage()
+        self._counted = self._provisional = Usage()
         self.total = Usage()
         """The session's running total as last reported in this turn."""
         self.session: str | None = None
@@ -67,7 +67,8 @@ class ProgramTurn:
 
     @property
     def usage(self) -> Usage:
-        return add(self._counted, since(self.total, self._total_before))
+        counted = add(self._counted, since(self.total, self._total_before))
+        return latest(counted, self._provisional)
 
     def take(self, read: Callable[[bytes], Iterable[KitEvent]], line: bytes) -> None:
         """Read one line of output. A line that the adapter cannot read is noted; it never ends the turn."""
@@ -95,7 +96,10 @@ class ProgramTurn:
             case ToolResult(name, output, is_error, exit_code):
                 data = {"id": clean(name, 200), "output": clean(output), "is_error": is_error, "exit_code": bounded(exit_code)}
                 self._log("tool-result", data)
-            case UsageReported(usage, running_total):
+            case UsageReported(usage, running_total, provisional):
+                if provisional:
+                    self._provisional = add(self._provisional, usage)
+                    return
                 if running_total:
                     self.total = latest(usage, self.total)
                 else:

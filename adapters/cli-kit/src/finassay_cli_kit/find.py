@@ -1,0 +1,169 @@
+"""Finding the programs that agents are: installed by their makers' installers, by npm, or anywhere a person says."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+VERSION_SECONDS: Final = 30.0
+"""How long a program may take to tell its version."""
+VERSION: Final = re.compile(r"\d+(?:\.\d+)+")
+MODULES: Final = "node_modules"
+
+
+@frozen
+class ProgramSpec:
+    """What an adapter says of its program."""
+
+    name: str
+    """The command."""
+    install: str
+    """How people get it, in one line."""
+    tried: tuple[str, ...]
+    """Versions that the adapter was tried with."""
+    oldest: str
+    """The first version that works."""
+    below: str = ""
+    """The first version that is known not to work any more."""
+    native: tuple[str, ...] = ()
+    """Where npm puts the real binary, as patterns below a `node_modules` folder. It is started without its wrapper: that is faster, and
+    the process is the program."""
+    node: str = ""
+    """For a program in JavaScript: the oldest Node.js that runs it."""
+
+
+@frozen
+class Program:
+    """A program as it was found on this machine."""
+
+    argv: tuple[str, ...]
+    """How it is started; further arguments follow."""
+    readable: tuple[Path, ...] = ()
+    """What a box must show for it."""
+    version: str = ""
+    """As it tells it; empty if it does not start."""
+    problem: str = ""
+    """What keeps it from being used; empty if nothing does."""
+    hint: str = ""
+
+
+def find_program(spec: ProgramSpec, given: str = "", node: str = "") -> Program:
+    """The program: `given` (a path or a name), else the command's name on PATH. Never raises; the answer says what is wrong.
+
+    `node` is the Node.js to run it with, if it is written in JavaScript; by default the one beside it, else the one on PATH.
+    """
+    wanted = given or spec.name
+    found = shutil.which(os.path.expanduser(wanted))
+    if found is None:
+        return Program(
+            (wanted,), problem=f"{wanted} was not found", hint=f"Install it ({spec.install}), or name it with the option program."
+        )
+    command = Path(found).absolute()
+    binary = next(_native(spec, command), None)
+    if binary is not None:
+        return _checked(spec, Program((str(binary),), (_package(binary),)))
+    if _interpreter(command) == "node":
+        return _javascript(spec, command, node)
+    return _checked(spec, Program((str(command),), (_package(command.resolve()),)))
+
+
+def _native(spec: ProgramSpec, command: Path) -> Iterator[Path]:
+    for folder in command.resolve().parents:
+        for pattern in spec.native:
+            yield from (path for path in sorted((folder / MODULES).glob(pattern)) if os.access(path, os.X_OK))
+
+
+def _javascript(spec: ProgramSpec, command: Path, given: str) -> Program:
+    beside = command.parent / "node"
+    runtime = shutil.which(os.path.expanduser(given)) if given else str(beside) if os.access(beside, os.X_OK) else shutil.which("node")
+    hint = f"Install Node.js {spec.node or ''}".rstrip() + " or newer, or name it with the option node."
+    if runtime is None:
+        return Program((str(command),), problem=f"{command} needs Node.js, which was not found", hint=hint)
+    engine = Path(runtime).resolve()
+    version = _version((str(engine),), _stamp(engine))
+    if _numbers(version) < _numbers(spec.node):
+        return Program((str(command),), problem=f"{command} needs Node.js {spec.node}; {runtime} is {version or 'broken'}", hint=hint)
+    entry = command.resolve()
+    modules = next((folder for folder in reversed(entry.parents) if folder.name == MODULES), _package(entry))
+    return _checked(spec, Program((str(engine), str(entry)), (engine, modules)))
+
+
+def _package(file: Path) -> Path:
+    """The folder of the package that a file belongs to, for the files beside it; the file itself if it belongs to none."""
+    if MODULES not in file.parts:
+        return file
+    return next((folder for folder in file.parents if (folder / "package.json").is_file()), file)
+
+
+def _interpreter(file: Path) -> str:
+    """The interpreter's name in the first line of a script; empty for a binary."""
+    try:
+        with file.open("rb") as opened:
+            words = opened.readline(200).split()
+    except OSError:
+        return ""
+    if not words or not words[0].startswith(b"#!"):
+        return ""
+    names = [os.path.basename(os.fsdecode(word.removeprefix(b"#!"))) for word in words if not word.startswith(b"-")]
+    return next((name for name in names if name != "env"), "")
+
+
+def _checked(spec: ProgramSpec, program: Program) -> Program:
+    """With its version, and what stands against using it."""
+    version = _version(program.argv, _stamp(Path(program.argv[-1])))
+    found = Program(program.argv, program.readable, version)
+    tried = f"The adapter was tried with {', '.join(spec.tried)}."
+    if not version:
+        return _with(found, f"{' '.join(program.argv)} --version tells no version", f"Start it by hand to see why. {tried}")
+    if _numbers(version) < _numbers(spec.oldest):
+        return _with(found, f"{spec.name} {version} is too old, {spec.oldest} is needed", f"Update it ({spec.install}). {tried}")
+    if spec.below and _numbers(version) >= _numbers(spec.below):
+        return _with(found, f"{spec.name} {version} is not supported, only versions below {spec.below}", tried)
+    return _with(found, "", "" if version in spec.tried else tried)
+
+
+def _with(program: Program, problem: str, hint: str) -> Program:
+    return Program(program.argv, program.readable, program.version, problem, hint)
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """Tells one installation of a file from the next."""
+    try:
+        status = file.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+@cache
+def _version(argv: tuple[str, ...], stamp: tuple[int, int]) -> str:
+    """Start it to hear its version, with an environment and a home that hold nothing; empty if it tells none."""
+    with tempfile.TemporaryDirectory(prefix="finassay-version-") as home:
+        environment = {"HOME": home, "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "TERM": "dumb"}
+        try:
+            done = subprocess.run(
+                [*argv, "--version"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                cwd=home,
+                env=environment,
+                timeout=VERSION_SECONDS,
+                check=False,
+                start_new_session=True,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+    found = VERSION.search(done.stdout[:2_000].decode("utf-8", "replace"))
+    return found[0] if found and done.returncode == 0 else ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in islice(re.findall(r"\d{1,9}", version), 4))

@@ -1,0 +1,90 @@
+"""The base class of agents that are installed programs with a model behind them."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
+from finassay.api.agent import AgentCapabilities, Diagnosis, Setting
+from finassay.api.errors import AgentError
+from finassay.api.gateway import Access
+from finassay_cli_kit.agent import CommandLineAgent
+from finassay_cli_kit.find import ProgramSpec, find_program
+from finassay_cli_kit.login import Login
+from finassay_cli_kit.options import ProgramOptions
+from finassay_cli_kit.runtime import python_runtime
+
+
+class InstalledAgent(CommandLineAgent):
+    """An agent of somebody else's making: found on this machine, given a private home, the gateway and the session's MCP servers.
+
+    A subclass gives `id`, `spec`, `upstream`, `command` and `events`, and `read_login` if its program has logins of its own.
+    """
+
+    spec: ClassVar[ProgramSpec]
+    upstream: ClassVar[str]
+    """The model API at the gateway whose protocol its program speaks, by default."""
+    reports_usage: ClassVar[bool] = True
+    reports_cost: ClassVar[bool] = False
+
+    def __init__(self, options: ProgramOptions, /) -> None:
+        self.program = find_program(self.spec, options.program, getattr(options, "node", ""))
+        self._runtime = python_runtime(options.python)
+        self._own_upstream = options.upstream or self.upstream
+        self._login = self.read_login() if options.login else None
+        self.version = self.program.version or "unknown"
+        self.capabilities = AgentCapabilities(
+            reports_usage=self.reports_usage,
+            reports_cost=self.reports_cost,
+            needs_network=options.login,
+            upstreams=() if options.login else (self._own_upstream,),
+            models=(options.model,) if options.model and not options.login else (),
+            channels=True,
+            readable=tuple(dict.fromkeys((*self.program.readable, *self._runtime.readable))),
+            environment=self._runtime.environment,
+        )
+
+    def read_login(self) -> Login:
+        """The program's own login on this machine; an empty one if there is none, or if the program has no such thing."""
+        return Login()
+
+    @property
+    def login(self) -> Login | None:
+        """The login that the program works with; None if it goes through the gateway."""
+        return self._login
+
+    def base_url(self, access: Access | None) -> str:
+        """Where the program's model calls go, without a version path. Raises `AgentError` without a gateway."""
+        urls = access.urls if access is not None else {}
+        if self._own_upstream not in urls:
+            raise AgentError(f"{self.id} has no way to its models", hint="Run it with a gateway, or with the option login = true.")
+        return urls[self._own_upstream].rstrip("/")
+
+    def start(self, setting: Setting) -> None:
+        diagnosis = self.diagnose()
+        if diagnosis.problem:
+            raise AgentError(f"{self.id}: {diagnosis.problem}", hint=diagnosis.hint)
+        if self._login is None:
+            self.base_url(setting.access)
+        super().start(setting)
+
+    def secrets(self) -> Iterable[str]:
+        return self._login.secrets() if self._login is not None else ()
+
+    def diagnose(self) -> Diagnosis:
+        """What `finassay doctor --agents` says: the program, its version, how its model calls are paid."""
+        program = " ".join(self.program.argv)
+        if self._login is None:
+            how = f"a key for {self._own_upstream}, behind the gateway"
+        else:
+            how = f"its own login ({self._login.found})" if self._login.found else ""
+        if self.program.problem or how:
+            return Diagnosis(program, self.program.version, how, self.program.problem, self.program.hint)
+        return Diagnosis(
+            program, self.program.version, "", "it is not logged in on this machine", f"Log in with {self.spec.name}, then try again."
+        )
+
+
+def user_folder(variable: str, default: str) -> Path:
+    """A folder of the user's own settings: where an environment variable says, else `default`, which may begin with `~`."""
+    return Path(os.environ.get(variable) or os.path.expanduser(default))

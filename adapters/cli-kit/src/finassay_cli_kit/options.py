@@ -1,0 +1,31 @@
+"""Options that agents of installed programs share."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ProgramOptions(BaseModel):
+    """What a run can set for any such agent; adapters add their program's own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = Field(default="", description="Model, as the program names it; the program's own default if empty.")
+    upstream: str = Field(
+        default="",
+        description="Model API at the gateway that the program's calls go to; the maker's own if empty. It must speak the same protocol.",
+    )
+    login: bool = Field(
+        default=False,
+        description="Use the program's own login of this machine instead of a key behind the gateway. The agent can read it; metering is the program's own.",
+    )
+    retries: int = Field(default=3, ge=0, le=20, description="How often the program itself asks again when a model call fails.")
+    program: str = Field(default="", description="Path or name of the program; its usual name on PATH if empty.")
+    python: str = Field(
+        default="",
+        description="Python in the agent's shell: the one that runs finassay, with the libraries installed there, if empty; 'none'; or a path.",
+    )
+
+
+class NodeProgramOptions(ProgramOptions):
+    """For programs written in JavaScript."""
+
+    node: str = Field(default="", description="Node.js that runs the program; the one beside it, else the one on PATH, if empty.")
