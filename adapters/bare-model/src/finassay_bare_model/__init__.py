@@ -1,0 +1,1 @@
+"""A chat model as an agent without tools."""
