@@ -4,6 +4,7 @@ from finassay_cli_kit.agent import Command, CommandLineAgent, Ending, TurnComman
 from finassay_cli_kit.events import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported
 from finassay_cli_kit.find import Program, ProgramSpec, find_program
 from finassay_cli_kit.installed import InstalledAgent, user_folder
+from finassay_cli_kit.intake import Intake
 from finassay_cli_kit.jsonlines import JsonLinesAgent, parse_line
 from finassay_cli_kit.login import Login, read_login
 from finassay_cli_kit.mcp import http_servers
@@ -19,6 +20,7 @@ __all__ = [
     "Ending",
     "Failed",
     "InstalledAgent",
+    "Intake",
     "JsonLinesAgent",
     "KitEvent",
     "Login",

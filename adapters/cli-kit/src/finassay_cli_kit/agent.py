@@ -1,6 +1,5 @@
 """The base class of agents that are programs."""
 
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -16,6 +15,7 @@ from finassay.api.sandbox import Box, BoxProcess
 from finassay.api.task import Brief
 from finassay_cli_kit.events import Failed, KitEvent
 from finassay_cli_kit.home import HOME, HomeFiles
+from finassay_cli_kit.intake import Intake
 from finassay_cli_kit.prompt import brief_and_message
 from finassay_cli_kit.state import Resume, StateFolder
 from finassay_cli_kit.turn import ProgramTurn, clean
@@ -63,7 +63,8 @@ class Command:
     """How a program is started."""
 
     argv: tuple[str, ...]
-    stdin: bytes = b""
+    stdin: bytes | None = b""
+    """Written and closed; None leaves it open for an adapter that overrides `converse`."""
     environment: Mapping[str, str] = Factory(dict)
     """On top of what the sandbox sets and the capabilities name."""
     cwd: str = "."
@@ -116,6 +117,12 @@ class CommandLineAgent(ABC):
         told = f": {clean(ending.stderr.strip()[-500:])}" if ending.stderr.strip() else ""
         return AgentError(f"{self.id} ended without its final event (exit code {ending.exit_code}){told}")
 
+    def converse(self, process: BoxProcess, turn: TurnCommand, intake: Intake) -> None:
+        """Take in what the program says, to its end. An adapter whose program is answered while it speaks does so here."""
+        for line in process.lines():
+            if not intake.take(line, self.events):
+                break
+
     def lost(self, ending: Ending) -> bool:
         """Whether the program failed because it no longer knows its conversation. It is then started anew and told what was said."""
         return False
@@ -164,10 +171,11 @@ class CommandLineAgent(ABC):
     def _run(self, message: str, until: float, context: TurnContext, box: Box, turn: ProgramTurn) -> Ending | None:
         """Start the program and take in what it says; None if it succeeded or was cut, else how it ended."""
         try:
-            command = self.command(self._turn_command(message, max(0.0, until - time.monotonic()), context, box))
+            asked = self._turn_command(message, max(0.0, until - time.monotonic()), context, box)
+            command = self.command(asked)
             self._files.write(command.files, command.files_once)
             process = box.spawn(command.argv, stdin=command.stdin, environment=command.environment, cwd=command.cwd)
-            self._read(process, box, turn)
+            self._read(process, asked, box, context, turn)
             exit_code = process.wait(self.exit_seconds)
         finally:
             box.stop()
@@ -192,29 +200,13 @@ class CommandLineAgent(ABC):
         setting = self._setting
         return TurnCommand(message, context.turn, self._resume.session, self._said, seconds, setting.brief, box.inside, setting.access)
 
-    def _read(self, process: BoxProcess, box: Box, turn: ProgramTurn) -> None:
-        """Take in the output to its end. A program that hangs after its final event, or never stops talking, is ended."""
-        size, clock = 0, None
+    def _read(self, process: BoxProcess, asked: TurnCommand, box: Box, context: TurnContext, turn: ProgramTurn) -> None:
         with self._state.transcript() as write:
+            intake = Intake(turn, write, self._mask, self.max_output, self.exit_seconds, box.stop, context.cut)
             try:
-                for raw in process.lines():
-                    line = self._mask(raw)
-                    size += len(raw) + 1
-                    if size > self.max_output:
-                        turn.errors.append(Failed(f"wrote more than {self.max_output:,} bytes in one turn"))
-                        turn.done = False
-                        box.stop()
-                        break
-                    write(line)
-                    turn.take(self.events, line)
-                    if turn.done and clock is None:
-                        clock = threading.Timer(self.exit_seconds, box.stop)
-                        clock.daemon = True
-                        clock.start()
+                self.converse(process, asked, intake)
             finally:
-                if clock is not None:
-                    clock.cancel()
-                    clock.join()
+                intake.close()
 
     def _keep(self, turn: ProgramTurn) -> None:
         """What a later turn needs, also of a resumed harness."""

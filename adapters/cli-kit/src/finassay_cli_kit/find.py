@@ -30,7 +30,7 @@ class ProgramSpec:
     tried: tuple[str, ...]
     """Versions that the adapter was tried with."""
     oldest: str
-    """The first version that works."""
+    """The first version that works; empty where any does, also one that is not told."""
     below: str = ""
     """The first version that is known not to work any more."""
     native: tuple[str, ...] = ()
@@ -120,8 +120,8 @@ def _checked(spec: ProgramSpec, program: Program) -> Program:
     """With its version, and what stands against using it."""
     version = _version(program.argv, _stamp(Path(program.argv[-1])))
     found = Program(program.argv, program.readable, version)
-    tried = f"The adapter was tried with {', '.join(spec.tried)}."
-    if not version:
+    tried = f"The adapter was tried with {', '.join(spec.tried)}." if spec.tried else ""
+    if not version and spec.oldest:
         return _with(found, f"{' '.join(program.argv)} --version tells no version", f"Start it by hand to see why. {tried}")
     if _numbers(version) < _numbers(spec.oldest):
         return _with(found, f"{spec.name} {version} is too old, {spec.oldest} is needed", f"Update it ({spec.install}). {tried}")
