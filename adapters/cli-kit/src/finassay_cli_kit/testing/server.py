@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 from attrs import evolve, frozen
 
 from finassay_cli_kit.testing.answer import Answer, Answerer
+from finassay_cli_kit.testing.mcp import respond
 from finassay_cli_kit.testing.request import ModelRequest
 from finassay_cli_kit.testing.script import Player, Script
 from finassay_cli_kit.testing.send import Connection, GoneError
@@ -82,6 +83,7 @@ class ModelServer:
         self._lock = threading.Lock()
         self._records: list[Recorded] = []
         self._broken: list[str] = []
+        self._tool_calls: list[tuple[str, Mapping[str, Any]]] = []
         self._port = 0
         self._http: _Http | None = None
         self._thread: threading.Thread | None = None
@@ -97,6 +99,11 @@ class ModelServer:
     def urls(self) -> Mapping[str, str]:
         """Base URL by API, without version path, as `Access.urls` has them; OpenAI clients append `/v1` themselves or are given it."""
         return dict.fromkeys(("anthropic", "openai", "google"), self.url)
+
+    @property
+    def mcp_url(self) -> str:
+        """Address of an MCP server (streamable HTTP, the key as bearer token) with the tool `get_price`; see `testing.mcp`."""
+        return f"{self.url}/mcp"
 
     @property
     def key(self) -> str:
@@ -132,6 +139,17 @@ class ModelServer:
         """What could not be played as told."""
         told = [r.problem for r in self.requests if r.problem]
         return (*told, *self._broken, *(self.player.problems if isinstance(self.player, Script) else ()))
+
+    @property
+    def tool_calls(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+        """The calls of its MCP server's tools: name and arguments."""
+        with self._lock:
+            return tuple(self._tool_calls)
+
+    def tool_called(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Keep a tool call, for `tool_calls`."""
+        with self._lock:
+            self._tool_calls.append((name, arguments))
 
     def broken(self, what: str) -> None:
         """Keep what went wrong in here, for `check`."""
@@ -323,6 +341,9 @@ def _any_wire(path: str, headers: Mapping[str, str]) -> WireFormat:
 def _other(server: ModelServer, record: Recorded) -> Answer:
     """What programs ask besides: lists of models, counts of tokens, whether anybody is there."""
     plain = record.path.partition("?")[0]
+    if plain.endswith("/mcp"):
+        answer = respond(record.body, server.tool_called) if record.method == "POST" else None
+        return Answer(200 if answer else 202 if record.method == "POST" else 405, json=answer or {})
     names: Sequence[str] = server.models or (MODEL,)
     if plain in ("/", "/api/hello"):
         return Answer(200, json={"message": "hello"})

@@ -30,7 +30,7 @@ class Anthropic:
             "anthropic",
             str(body.get("model", "")),
             body.get("stream") is True,
-            tuple(_tool(as_object(tool)) for tool in as_list(body.get("tools"))),
+            tuple(_tools(body)),
             tuple(items),
             body,
             conversation=_session(body),
@@ -81,9 +81,15 @@ def _items(message: Mapping[str, Any]) -> list[Item]:
     return items
 
 
-def _tool(tool: Mapping[str, Any]) -> Tool:
-    name = "" if tool.get("defer_loading") else str(tool.get("name", ""))
-    return Tool(name, as_object(tool.get("input_schema")), description=str(tool.get("description", "")))
+def _tools(body: Mapping[str, Any]) -> Iterator[Tool]:
+    """Those that can be called: a deferred one only when a search has brought it."""
+    messages = map(as_object, as_list(body.get("messages")))
+    results = [as_object(block) for message in messages for block in as_list(message.get("content"))]
+    brought = {as_object(part).get("tool_name") for result in results for part in as_list(result.get("content"))}
+    for tool in map(as_object, as_list(body.get("tools"))):
+        name = str(tool.get("name", ""))
+        if not tool.get("defer_loading") or name in brought:
+            yield Tool(name, as_object(tool.get("input_schema")), description=str(tool.get("description", "")))
 
 
 def _session(body: Mapping[str, Any]) -> str:
