@@ -50,7 +50,7 @@ class GatewaySpec:
 
     session: str
     upstreams: tuple[str, ...] = ()
-    """Names of model APIs: `anthropic`, `openai`, `google`, or one that the gateway's options declare."""
+    """Names of model APIs, as the gateway knows them or its options declare them."""
     channels: tuple[ChannelSpec, ...] = ()
     """Those whose `server` is not None are served."""
     models: tuple[str, ...] = ()
@@ -68,9 +68,9 @@ class Access:
     """A session's way through the gateway, as its agent gets it. Everything here may be shown to the agent's program."""
 
     urls: Mapping[str, str]
-    """Upstream to the base URL that takes the place of the vendor's own, without its version path: `http://127.0.0.1:PORT/anthropic`."""
+    """Upstream to the base URL that takes the place of the vendor's own, without its version path: `http://127.0.0.1:PORT/UPSTREAM`."""
     token: str = field(repr=False)
-    """Goes where the vendor's key would: as `x-api-key`, `x-goog-api-key`, `?key=` or bearer token."""
+    """Goes where the vendor's key would: into the header or parameter that its API has for it."""
     servers: tuple[McpServer, ...] = ()
     failure: Callable[[], ProviderError | BudgetError | None] = lambda: None
     """Why the last model call of this session failed; None if it went well. Tells a failure of the provider from one of the program."""

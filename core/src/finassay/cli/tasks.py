@@ -1,12 +1,19 @@
 """`finassay tasks`: sample and show."""
 
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from finassay.api.errors import InvalidFileError, UsageError
 from finassay.cli.words import one_line
+
+if TYPE_CHECKING:
+    from finassay.api.strategy import Universe
+    from finassay.api.task import Conditions, Task
+    from finassay.runs.commitments import Secret
 
 
 @click.group()
@@ -48,7 +55,7 @@ FIRST_DAY = date(1900, 1, 1)
 
 @tasks.command()
 @click.option("--grammar", "grammar_name", required=True, help="Id of the grammar.")
-@click.option("--seeds", default="0-9", show_default=True, help="Seeds, such as 0-9 or 1,4,7.")
+@click.option("--seeds", default="0-9", show_default=True, help="Seeds, such as 0-9 or 1,4,7; under a secret, numbers of tasks.")
 @click.option(
     "--needs", multiple=True, help="Kind of data that must suffice (prices, fundamentals, …); repeat for several. Default: every kind."
 )
@@ -62,6 +69,11 @@ FIRST_DAY = date(1900, 1, 1)
 @click.option("--turns", default=6, show_default=True, help="T: agent turns.")
 @click.option("--seconds", default=300.0, show_default=True, help="Δ: seconds for each turn.")
 @click.option("--network/--no-network", default=False, help="Whether agents may reach the network.")
+@click.option(
+    "--secret-file",
+    type=click.Path(path_type=Path),
+    help="Draw under the secret in this file (made if it is not there), so that nobody can draw the same tasks from the grammar.",
+)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the task files.")
 def sample(
     grammar_name: str,
@@ -72,15 +84,18 @@ def sample(
     turns: int,
     seconds: float,
     network: bool,
+    secret_file: Path | None,
     out: Path,
 ) -> None:
-    """Draw one task for each seed. A task holds the hidden strategy: keep the folder away from agents."""
-    from finassay.api.task import Conditions, Task
+    """Draw one task for each seed. A task holds the hidden strategy: keep the folder away from agents.
+
+    With --secret-file, commitments that can be published now lie in OUT.commitments.json; `finassay tasks reveal` opens them later.
+    """
+    from finassay.api.task import Conditions
     from finassay.catalog.catalog import Catalog
     from finassay.cli.words import count
     from finassay.config.settings import declared_channels
     from finassay.records.tasks import problems, read_task, write_task
-    from finassay.runs.sampling import sample_task
 
     cutoff, numbers = parse_until(until), parse_seeds(seeds)
     catalog = Catalog.installed()
@@ -90,23 +105,83 @@ def sample(
         catalog.find("channel", declared.get(channel, channel))
     if out.exists() and not out.is_dir():
         raise InvalidFileError(f"{out}: is a file; expected a folder")
-    drawn: list[Task] = []
-    for seed in numbers:
-        task = sample_task(
-            grammar,
-            seed,
-            frozenset(needs),
-            lambda universe: Conditions(cutoff, universe, channels, turns, seconds, network),
-        )
+    secret = _secret(secret_file)
+    drawn = _draw(grammar, numbers, frozenset(needs), lambda u: Conditions(cutoff, u, channels, turns, seconds, network), secret)
+    for task in drawn:
         for problem in problems(task):
             raise UsageError(f"task {task.id}: {problem}", hint="Its conditions come from --turns and --seconds.")
         path = out / f"{task.id}.json"
         if path.exists() and read_task(path) != task:
             raise UsageError(f"{path} holds another task", hint="Choose another --out: a run may have been made with it.")
-        drawn.append(task)
+    if secret is not None:
+        _commit(out, grammar, needs, secret, numbers, drawn)
     for task in drawn:
         write_task(out / f"{task.id}.json", task)
     click.echo(one_line(f"{count(len(drawn), 'task')} in {out}"))
+
+
+def _secret(path: Path | None) -> "Secret | None":
+    from finassay.runs.commitments import make_secret, read_secret
+
+    if path is None:
+        return None
+    return read_secret(path) if path.exists() else make_secret(path)
+
+
+def _draw(
+    grammar: Any, numbers: list[int], needs: frozenset[str], conditions: "Callable[[Universe], Conditions]", secret: "Secret | None"
+) -> "list[Task]":
+    from finassay.runs.commitments import secret_task
+    from finassay.runs.sampling import sample_task
+
+    if secret is None:
+        return [sample_task(grammar, seed, needs, conditions) for seed in numbers]
+    return [secret_task(secret, grammar, number, needs, conditions) for number in numbers]
+
+
+def _commit(out: Path, grammar: Any, needs: tuple[str, ...], secret: "Secret", numbers: list[int], drawn: "list[Task]") -> None:
+    from finassay.runs.commitments import Commitments, Committed, write_commitments
+
+    committed = tuple(Committed(task.id, n, secret.commitment(n, task)) for n, task in zip(numbers, drawn, strict=True))
+    path = out.parent / f"{out.name}.commitments.json"
+    write_commitments(path, Commitments(grammar.id, grammar.version, tuple(sorted(set(needs))), secret.digest, committed))
+    click.echo(one_line(f"commitments, to be published: {path}"))
+
+
+@tasks.command()
+@click.argument("commitments", type=click.Path(path_type=Path))
+@click.option("--secret-file", type=click.Path(path_type=Path), required=True, help="The secret that the tasks were drawn under.")
+@click.option(
+    "--tasks", "tasks_path", type=click.Path(path_type=Path), required=True, help="The tasks: their folder, or the tasks/ of a run."
+)
+def reveal(commitments: Path, secret_file: Path, tasks_path: Path) -> None:
+    """Open published commitments: hold the tasks against them, and draw the tasks again from the grammar.
+
+    Whoever was given the secret and the tasks can do the same. Ends with an error if a task is not the one that was committed to.
+    """
+    from finassay.api.errors import CatalogError
+    from finassay.catalog.catalog import Catalog
+    from finassay.cli.words import count
+    from finassay.records.tasks import read_tasks
+    from finassay.runs.commitments import open_commitments, read_commitments, read_secret
+
+    made, secret = read_commitments(commitments), read_secret(secret_file)
+    try:
+        grammar = Catalog.installed().create("grammar", made.grammar)[0]
+    except CatalogError:
+        grammar = None
+    opened = open_commitments(made, secret, {task.id: task for task in read_tasks(tasks_path)}, grammar)
+    words = {
+        True: "drawn again: the same",
+        False: "drawn again: ANOTHER",
+        None: f"not drawn again: {made.grammar} {made.grammar_version} is not here",
+    }
+    for one in opened:
+        click.echo(one_line(f"{one.id}: {'as committed' if one.kept else 'NOT as committed'}, {words[one.drawn]}"))
+    broken = [one.id for one in opened if not one.kept or one.drawn is False]
+    if broken:
+        raise InvalidFileError(f"{count(len(broken), 'task')} of {len(opened)} are not what was committed to: {', '.join(broken[:8])}")
+    click.echo(one_line(f"{count(len(opened), 'task')} opened, all as committed; the secret is {secret.key.decode('utf-8', 'replace')}"))
 
 
 @tasks.command()

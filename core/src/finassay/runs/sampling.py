@@ -11,8 +11,10 @@ PERSONAS = ("retail-investor", "generalist-analyst", "biotech-specialist")
 """Persona of task s is pool[s mod 3] unless the grammar pairs its own (`persona_for`)."""
 
 
-def sample_task(grammar: Grammar, seed: int, needs: frozenset[str], conditions: Callable[[Universe], Conditions]) -> Task:
+def sample_task(grammar: Grammar, seed: int, needs: frozenset[str], conditions: Callable[[Universe], Conditions], *, id: str = "") -> Task:
     """The task of a seed: a pure function of the grammar's version, the seed, the data needed and the conditions.
+
+    Without an `id` of its own it is named after the seed.
 
     Raises `UsageError` for a kind of data that there is not, or if no strategy can be built from those kinds.
     """
@@ -25,7 +27,7 @@ def sample_task(grammar: Grammar, seed: int, needs: frozenset[str], conditions: 
         raise UsageError(f"grammar {grammar.id!r}, seed {seed}: {error}") from error
     chooser: Any = getattr(grammar, "persona_for", None)
     return Task(
-        id=f"{grammar.id}-{seed}",
+        id=id or f"{grammar.id}-{seed}",
         grammar=grammar.id,
         grammar_version=grammar.version,
         seed=seed,

@@ -1,0 +1,176 @@
+"""Tasks drawn under a secret, so that nobody can draw them again from the public grammar; and what proves later that they were these.
+
+A plain task is a pure function of the public grammar and a small seed: an agent that has the grammar can try seeds until an opening fits.
+Under a secret the seed is HMAC-SHA-256(secret, purpose | grammar | version | number), and the number alone is public. When tasks are drawn
+their commitments can be published: for each SHA-256(salt | canonical JSON of the task) with a salt from the same secret, because the tasks
+of a small grammar could be tried one by one against a plain hash. Publishing the secret opens all of them at once.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import Factory, frozen
+
+from finassay.api.errors import InvalidFileError, UsageError
+from finassay.api.strategy import Grammar, Universe
+from finassay.api.task import Conditions, Task
+from finassay.records.convert import from_json, to_json
+from finassay.records.files import check_schema, read_json, write_json
+from finassay.runs.sampling import sample_task
+
+KIND: Final = "finassay-commitments"
+VERSION: Final = 1
+MIN_BYTES: Final = 32
+"""Of a secret: 256 bits, as long as the hashes made with it."""
+MAX_BYTES: Final = 4096
+MAX_TASKS: Final = 100_000
+
+
+@frozen
+class Secret:
+    """What tasks are drawn under. Its bytes stand in no record until somebody publishes them."""
+
+    key: bytes = Factory(bytes)
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    def seed(self, grammar: Grammar, number: int) -> int:
+        """The seed of the task of that number: 63 bits."""
+        return int.from_bytes(self._derive("seed", grammar.id, grammar.version, number)[:8], "big") >> 1
+
+    def commitment(self, number: int, task: Task) -> str:
+        """Hides the task until the secret is known, and fits no other task."""
+        salt = self._derive("salt", task.grammar, task.grammar_version, number)
+        return hashlib.sha256(salt + canonical(task)).hexdigest()
+
+    @property
+    def digest(self) -> str:
+        """What the secret itself is recognized by."""
+        return hashlib.sha256(b"finassay secret 1\0" + self.key).hexdigest()
+
+    def _derive(self, purpose: str, grammar: str, version: str, number: int) -> bytes:
+        return hmac.new(self.key, "\0".join(("finassay task 1", purpose, grammar, version, str(number))).encode(), hashlib.sha256).digest()
+
+
+def canonical(task: Task) -> bytes:
+    """The task in the one form that is hashed: JSON with sorted keys, without spaces, in UTF-8, as it would be after being stored once."""
+    stored = from_json(Task, to_json(task), task.id)  # where a float is meant, a grammar may have given 252
+    return json.dumps(to_json(stored), sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def make_secret(path: Path) -> Secret:
+    """A new secret in a file that only its owner can read. Raises `InvalidFileError` if something is there already."""
+    text = secrets.token_hex(MIN_BYTES)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise InvalidFileError(f"{path}: cannot be made: {error.strerror}") from error
+    with open(descriptor, "w", encoding="ascii") as stream:
+        stream.write(text + "\n")
+    return Secret(text.encode())
+
+
+def read_secret(path: Path) -> Secret:
+    """The secret in a file. Raises `InvalidFileError` if it is short, or if others can read it."""
+    try:
+        with open(path, "rb") as stream:
+            mode, key = os.fstat(stream.fileno()).st_mode, stream.read(MAX_BYTES + 1).strip()
+    except OSError as error:
+        raise InvalidFileError(f"{path}: cannot be read: {error.strerror}") from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise InvalidFileError(f"{path}: others can read this secret", hint=f"chmod 600 {path}")
+    if not MIN_BYTES <= len(key) <= MAX_BYTES:
+        raise InvalidFileError(
+            f"{path}: a secret has {MIN_BYTES} to {MAX_BYTES} bytes; this has {len(key)}",
+            hint="Name a file that is not there to have one made.",
+        )
+    return Secret(key)
+
+
+def secret_task(secret: Secret, grammar: Grammar, number: int, needs: frozenset[str], conditions: Callable[[Universe], Conditions]) -> Task:
+    """The task of a number under a secret. Its id holds the number and the first digits of the secret's digest, never the seed.
+
+    Raises what `sample_task` raises.
+    """
+    return sample_task(grammar, secret.seed(grammar, number), needs, conditions, id=f"{grammar.id}-{secret.digest[:8]}-{number}")
+
+
+@frozen
+class Committed:
+    """One task as it was committed to."""
+
+    id: str
+    number: int
+    commitment: str
+
+
+@frozen
+class Commitments:
+    """What is published when tasks are drawn under a secret. Tells nothing of them."""
+
+    grammar: str
+    grammar_version: str
+    needs: tuple[str, ...]
+    secret: str
+    """Digest of the secret."""
+    tasks: tuple[Committed, ...]
+
+
+def write_commitments(path: Path, made: Commitments) -> None:
+    """Store them. Raises `UsageError` if the file holds commitments to other tasks: they may have been published."""
+    if path.exists() and read_commitments(path) != made:
+        raise UsageError(f"{path} commits to other tasks", hint="Choose another --out: what was published must stay true.")
+    write_json(path, {"kind": KIND, "schema_version": VERSION, **to_json(made)})
+
+
+def read_commitments(path: Path) -> Commitments:
+    """Raises `InvalidFileError`."""
+    data: Mapping[str, Any] = check_schema(read_json(path, "commitments"), path, kind=KIND, version=VERSION)
+    try:
+        if len(data["tasks"]) > MAX_TASKS:
+            raise InvalidFileError(f"{path}: commits to more than {MAX_TASKS:,} tasks")
+        tasks = tuple(Committed(str(t["id"]), int(t["number"]), str(t["commitment"])) for t in data["tasks"])
+        grammar, version, secret = (str(data[name]) for name in ("grammar", "grammar_version", "secret"))
+        return Commitments(grammar, version, tuple(map(str, data["needs"])), secret, tasks)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidFileError(f"{path}: not commitments to tasks: {type(error).__name__}: {error}") from error
+
+
+@frozen
+class Opened:
+    """What revealing one task showed."""
+
+    id: str
+    kept: bool
+    """The task is the one that was committed to."""
+    drawn: bool | None
+    """Drawing it again gives the same task; None where the grammar of that version is not here."""
+
+
+def open_commitments(made: Commitments, secret: Secret, tasks: Mapping[str, Task], grammar: Grammar | None) -> list[Opened]:
+    """Hold tasks against what was published of them. Those that are missing count as not kept.
+
+    `grammar` is the installed one, None where it is not installed. Raises `UsageError` for another secret.
+    """
+    if not hmac.compare_digest(secret.digest, made.secret):
+        raise UsageError("these commitments were made under another secret")
+    return [_opened(made, one, secret, tasks.get(one.id), grammar) for one in made.tasks]
+
+
+def _opened(made: Commitments, one: Committed, secret: Secret, task: Task | None, grammar: Grammar | None) -> Opened:
+    if task is None:
+        return Opened(one.id, False, None)
+    same_grammar = (task.grammar, task.grammar_version) == (made.grammar, made.grammar_version)
+    kept = same_grammar and hmac.compare_digest(secret.commitment(one.number, task), one.commitment)
+    if grammar is None or (grammar.id, grammar.version) != (made.grammar, made.grammar_version):
+        return Opened(one.id, kept, None)
+    again = secret_task(secret, grammar, one.number, frozenset(made.needs), lambda universe: task.conditions)
+    return Opened(one.id, kept, canonical(again) == canonical(task))
