@@ -1,5 +1,6 @@
 """The Gemini API's `generateContent`."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -23,10 +24,10 @@ class Google:
 
     def read(self, path: str, body: Mapping[str, Any]) -> ModelRequest:
         model, _, method = unquote(path.partition("?")[0]).rpartition("/models/")[2].partition(":")
-        items = [Item("system", text)] if (text := texts(as_object(body.get("systemInstruction")).get("parts"))) else []
+        items = [Item("system", text)] if (text := texts(as_object(_field(body, "systemInstruction")).get("parts"))) else []
         for content in map(as_object, as_list(body.get("contents"))):
             items += _items(content)
-        declared = [as_object(d) for t in as_list(body.get("tools")) for d in as_list(as_object(t).get("functionDeclarations"))]
+        declared = [as_object(d) for t in as_list(body.get("tools")) for d in as_list(_field(as_object(t), "functionDeclarations"))]
         return ModelRequest("google", model, method.startswith("stream"), tuple(map(_tool, declared)), tuple(items), body)
 
     def whole(self, reply: Reply) -> Mapping[str, Any]:
@@ -45,12 +46,17 @@ class Google:
         return {"error": {"code": code, "message": message, "status": STATUSES.get(code, "INTERNAL")}}
 
 
+def _field(data: Mapping[str, Any], name: str) -> Any:
+    """This API takes its names in both spellings."""
+    return data.get(name, data.get(re.sub("([A-Z])", r"_\1", name).lower()))
+
+
 def _items(content: Mapping[str, Any]) -> list[Item]:
     items: list[Item] = []
     for part in map(as_object, as_list(content.get("parts"))):
-        if called := as_object(part.get("functionCall")):
+        if called := as_object(_field(part, "functionCall")):
             items.append(Item("assistant", outline(as_object(called.get("args")), str(called.get("name")))))
-        elif result := as_object(part.get("functionResponse")):
+        elif result := as_object(_field(part, "functionResponse")):
             answer = as_object(result.get("response"))
             items.append(Item("result", texts(answer.get("output") or answer.get("result") or answer.get("error")) or str(dict(answer))))
         elif (text := part.get("text")) and not part.get("thought"):
@@ -59,7 +65,7 @@ def _items(content: Mapping[str, Any]) -> list[Item]:
 
 
 def _tool(declared: Mapping[str, Any]) -> Tool:
-    schema = as_object(declared.get("parametersJsonSchema")) or as_object(declared.get("parameters"))
+    schema = as_object(_field(declared, "parametersJsonSchema")) or as_object(_field(declared, "parameters"))
     return Tool(str(declared.get("name", "")), schema, description=str(declared.get("description", "")))
 
 
