@@ -5,6 +5,7 @@ from typing import Literal
 
 from attrs import Factory, frozen
 
+from finassay.api.agent import Usage
 from finassay.api.conversation import Conversation
 from finassay.api.delivery import Delivery, EndReason, LogEvent, TurnFacts
 from finassay.api.dimension import Dimension
@@ -223,6 +224,10 @@ class SessionView:
     blob_root: str = ""
     labels: tuple[UserLabel, ...] = ()
     """Of the user's messages, with reasons that name hidden items."""
+    usage: tuple[tuple[int, Usage], ...] = ()
+    """(turn, what it used)."""
+    metered: bool = False
+    """The usage was metered on the way to the models, not told by the agent's program."""
 
     @property
     def simulator_name(self) -> str:

@@ -54,9 +54,9 @@ class PriceTable:
             return reply.usage.cost_usd
         return self._cost(name, reply.usage, _count(reply, "searches"), _count(reply, "cache_write_tokens"))
 
-    def cost_of(self, name: str, usage: Usage) -> float | None:
-        """Dollars for tokens that were counted on the way; None where it cannot be told."""
-        return self._cost(name, usage)
+    def cost_of(self, name: str, usage: Usage, *, searches: int = 0, written: int = 0) -> float | None:
+        """Dollars for what was counted on the way: tokens, those among them written to the cache, searches. None where it cannot be told."""
+        return self._cost(name, usage, searches, written)
 
     def at_most(self, name: str, request: ChatRequest) -> float | None:
         """A bound from above on a call whose usage nobody told, for budgets: every byte a token, and the whole output used.

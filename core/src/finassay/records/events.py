@@ -122,6 +122,10 @@ class SessionState:
     end_detail: str = ""
     seconds: float = 0.0
     labels: tuple[UserLabel, ...] = ()
+    usage: tuple[tuple[int, Usage], ...] = ()
+    """(turn, what it used), as the gateway metered it or, where nothing passed one, as the agent told."""
+    metered: bool = False
+    """The usage is the gateway's."""
 
     @property
     def turn(self) -> int:
@@ -139,7 +143,9 @@ def user_event(message: Message, turn: UserTurn, seconds: float) -> dict[str, An
     return {"type": "user", "message": to_json(message), "decision": to_json(turn), "seconds": round(seconds, 3)}
 
 
-def agent_event(message: Message, delivery: Delivery, facts: TurnFacts, log: tuple[LogEvent, ...], usage: Usage) -> dict[str, Any]:
+def agent_event(
+    message: Message, delivery: Delivery, facts: TurnFacts, log: tuple[LogEvent, ...], usage: Usage, *, metered: bool = False
+) -> dict[str, Any]:
     return {
         "type": "agent",
         "message": to_json(message),
@@ -148,6 +154,7 @@ def agent_event(message: Message, delivery: Delivery, facts: TurnFacts, log: tup
         "facts": to_json(facts),
         "log": to_json(log),
         "usage": to_json(usage),
+        "usage_by": "gateway" if metered else "agent",
     }
 
 
@@ -199,6 +206,9 @@ def _apply(state: SessionState, event: dict[str, Any], place: str) -> None:
         state.log = (*state.log, *(from_json(LogEvent, e, place) for e in event["log"]))
         if any(value is not None for value in event["usage"].values()) and not any(e["kind"] == "usage" for e in event["log"]):
             state.log = (*state.log, LogEvent(message.turn, "usage", event["usage"]))
+        if event["usage"]:
+            state.usage = (*state.usage, (message.turn, from_json(Usage, event["usage"], place)))
+        state.metered = state.metered or event.get("usage_by") == "gateway"
         state.seconds += state.turns[-1].seconds
     elif kind == "end":
         state.ended, state.end_detail = event["reason"], event["detail"]

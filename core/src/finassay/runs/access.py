@@ -57,7 +57,7 @@ class Meter:
     def _count(self, call: GatewayCall) -> None:
         prices = self.prices(call.to)
         failed = f"HTTP {call.status}" if call.status >= 400 else "no answer" if call.status == 0 else ""
-        cost = None if failed else prices.cost_of(call.what, call.usage)
+        cost = None if failed else prices.cost_of(call.what, call.usage, searches=call.searches or 0, written=call.cache_write_tokens or 0)
         usage = evolve(call.usage, cost_usd=cost)
         self.ledger.add(
             Entry(

@@ -82,6 +82,8 @@ def _session(folder: RunFolder, key: SessionKey, task: Task, judge: str | None, 
         identity=state.identity,
         blob_root=str(folder.blobs.root),
         labels=state.labels,
+        usage=state.usage,
+        metered=state.metered,
     )
 
 

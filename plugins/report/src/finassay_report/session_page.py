@@ -7,6 +7,7 @@ from typing import Any, Final
 from attrs import frozen
 from markupsafe import Markup
 
+from finassay.api.agent import Usage
 from finassay.api.conversation import Message
 from finassay.api.delivery import TurnFacts
 from finassay.api.dimension import Dimension
@@ -61,6 +62,8 @@ class Turn:
     decision: UserTurn | None
     label: UserLabel | None
     delivered: int
+    used: str
+    """Tokens and money, in words; empty where nothing is known."""
 
 
 @frozen
@@ -86,6 +89,11 @@ class SessionPage:
     log: tuple[tuple[int, str, str, str], ...]
     more_log: int
     sandbox: str
+    agent: str
+    """Which program acted, with its version."""
+    used: str
+    briefing: str
+    """Digest of what every agent was told."""
     identity: str
 
 
@@ -118,6 +126,9 @@ def session_page(run: RunView, session: SessionView, preview: int) -> SessionPag
         log=_log(session),
         more_log=max(0, len(session.log) - MAX_LOG),
         sandbox=sandbox_of(session),
+        agent=_agent(session),
+        used=_used_in_all(session),
+        briefing=str(session.identity.get("instructions") or ""),
         identity=_json(session.identity, 6_000),
     )
 
@@ -127,6 +138,7 @@ def _turns(session: SessionView) -> tuple[Turn, ...]:
     decisions = {decision.turn: decision for decision in session.user_turns}
     labels = {label.turn: label for label in session.labels}
     sizes = {delivery.turn: len(delivery.files) for delivery in session.deliveries}
+    usage = dict(session.usage)
     return tuple(
         Turn(
             message=message,
@@ -135,9 +147,38 @@ def _turns(session: SessionView) -> tuple[Turn, ...]:
             decision=decisions.get(message.turn) if message.sender == "user" else None,
             label=labels.get(message.turn) if message.sender == "user" else None,
             delivered=sizes.get(message.turn, 0) if message.sender == "agent" else 0,
+            used=_used(usage.get(message.turn, Usage())) if message.sender == "agent" else "",
         )
         for message in session.conversation.messages
     )
+
+
+def _agent(session: SessionView) -> str:
+    agent = session.identity.get("agent")
+    if not isinstance(agent, Mapping):
+        return ""
+    version = str(agent.get("program_version") or "unknown")
+    return f"{agent.get('id') or session.agent}, program version {version} ({agent.get('distribution')} {agent.get('version')})"
+
+
+def _used(usage: Usage) -> str:
+    """Tokens and money in words; what is unknown is left out."""
+    counts = ((usage.input_tokens, "tokens in"), (usage.cached_tokens, "of them cached"), (usage.output_tokens, "out"))
+    words = [f"{count:,} {what}" for count, what in counts if count]
+    return ", ".join([*words, *([f"${usage.cost_usd:,.4f}"] if usage.cost_usd is not None else [])])
+
+
+def _used_in_all(session: SessionView) -> str:
+    """The sums over all turns; a sum with an unknown part is unknown. Says who counted."""
+
+    def total(name: str) -> Any:
+        values = [getattr(usage, name) for _, usage in session.usage]
+        return sum(values) if values and all(value is not None for value in values) else None
+
+    words = _used(Usage(*(total(name) for name in ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost_usd"))))
+    if not words:
+        return ""
+    return f"{words}, {'metered on the way to its models' if session.metered else 'as its program tells'}"
 
 
 def _categories(run: RunView, session: SessionView) -> tuple[tuple[str, float | None, tuple[Score, ...]], ...]:
