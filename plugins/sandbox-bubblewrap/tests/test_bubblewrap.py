@@ -1,11 +1,14 @@
 """The sandbox `bubblewrap` against the conformance kit, and what is its own."""
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -13,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from finassay.api.errors import SandboxError
-from finassay.api.sandbox import BoxSpec, Isolation, Limits
+from finassay.api.sandbox import BoxSpec, Isolation, Limits, Service
 from finassay.runs.interpreter import interpreter_folders
 from finassay.testing.cases import ComponentConformance
 from finassay_sandbox_bubblewrap.sandbox import BubblewrapOptions, BubblewrapSandbox
 from finassay_sandbox_bubblewrap.view import masked, visible
+from finassay_sandbox_local import way
 from finassay_sandbox_local.cgroup import ProcessGroup
 from finassay_sandbox_local.sweep import family, lives
 
@@ -231,6 +235,160 @@ def reach():
         return s.connect_ex('\\0finassay-{os.getpid()}')
 reach()"""
         assert ask(open_box(), code) != 0
+
+
+# -- services ----------------------------------------------------------------------------------------------------------
+
+
+ECHO = """
+import socket
+def call(data, port):
+    with socket.create_connection(('127.0.0.1', port), 5) as s:
+        s.sendall(data)
+        s.shutdown(socket.SHUT_WR)
+        return b''.join(iter(lambda: s.recv(65536), b''))
+"""
+
+
+@pytest.fixture
+def service():
+    """An echo on a Unix socket in a folder of its own; `TCP` is a server that the service's port must not lead to."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server, socket.create_server(("127.0.0.1", 0)) as tcp:
+        server.bind(f"{folder}/echo.sock")
+        server.listen()
+        workers: list[threading.Thread] = []
+
+        def answer(stream: socket.socket) -> None:
+            with stream, contextlib.suppress(OSError):
+                while data := stream.recv(65536):
+                    stream.sendall(data)
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    workers.append(threading.Thread(target=answer, args=(server.accept()[0],), daemon=True))
+                    workers[-1].start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield Service("echo", tcp.getsockname()[1], Path(folder) / "echo.sock")
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@needs_bwrap
+def test_a_service_is_reachable_without_a_network_and_nothing_else_is(open_box, service):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        box = open_box(services=(service,))
+        assert ask(box, f"{ECHO}\ncall(b'grau', {service.port}).decode()") == "grau"
+        assert ask(box, f"{ECHO}\nlen(call(bytes(5_000_000), {service.port}))") == 5_000_000
+        reach = f"""
+import socket
+def reach(port):
+    with socket.socket() as s:
+        return s.connect_ex(('127.0.0.1', port)) == 0
+[reach(p) for p in ({other.getsockname()[1]}, {service.port})]"""
+        assert ask(box, reach) == [False, True]
+        assert ask(box, "[sorted(os.listdir('/run/finassay')), os.listdir('/run/finassay/0')]") == [["0", "relay.py"], ["echo.sock"]]
+    assert box.isolation.network
+
+
+@needs_bwrap
+def test_bytes_pass_as_they_come_and_many_at_once(open_box, service):
+    code = f"""
+import socket
+streams = [socket.create_connection(('127.0.0.1', {service.port}), 5) for _ in range(100)]
+def round_trip(stream, number):
+    stream.sendall(b'%d' % number)
+    return stream.recv(10) == b'%d' % number
+all(round_trip(s, n) for n in range(5) for s in streams)"""
+    assert ask(open_box(services=(service,)), code) is True
+
+
+@needs_bwrap
+def test_more_connections_than_the_relay_takes_wait_their_turn(open_box, service):
+    code = f"""
+import socket
+streams = [socket.create_connection(('127.0.0.1', {service.port}), 5) for _ in range(200)]
+for s in streams: s.settimeout(5)
+def round_trip(stream):
+    stream.sendall(b'x')
+    with stream: return stream.recv(10) == b'x'
+all(round_trip(s) for s in streams)"""
+    assert ask(open_box(services=(service,)), code) is True
+
+
+@needs_bwrap
+def test_the_relay_changes_nothing_for_the_program(open_box, service):
+    box = open_box(services=(service,))
+    assert box.spawn(["/bin/sh", "-c", "exit 7"]).wait(20) == 7
+    assert box.spawn(["/bin/sh", "-c", "kill -TERM $$"]).wait(20) == -signal.SIGTERM
+    assert list(box.spawn(["/bin/cat"], stdin=b"all of it").lines()) == [b"all of it"]
+    # SIGPIPE is ignored by Python, and what is ignored would stay so.
+    assert list(box.spawn(["/bin/sh", "-c", "yes | head -1; trap"]).lines()) == [b"y"]
+    code = f"""
+import signal
+def childless():
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return True
+def descriptors():
+    return [n for n in os.listdir('/proc/self/fd') if int(n) > 2 and os.path.lexists('/proc/self/fd/' + n)]
+[childless(), descriptors(), os.path.basename(os.readlink('/proc/self/exe')) in {[os.path.basename(os.path.realpath(sys.executable))]}]"""
+    assert ask(box, code) == [True, [], True]
+
+
+@needs_bwrap
+def test_a_program_that_kills_the_relay_only_loses_its_way_out(open_box, service):
+    code = f"""
+import signal, socket, time
+others = [int(p) for p in os.listdir('/proc') if p.isdigit() and int(p) not in (1, os.getpid())]
+for p in others: os.kill(p, signal.SIGKILL)
+time.sleep(0.1)
+def reach():
+    with socket.socket() as s:
+        return s.connect_ex(('127.0.0.1', {service.port})) == 0
+[len(others), reach()]"""
+    assert ask(open_box(services=(service,)), code) == [1, False]
+
+
+@needs_bwrap
+def test_the_relay_ends_with_its_program(open_box, service):
+    process = open_box(services=(service,)).spawn(["/bin/sleep", "0.3"])
+    assert until(lambda: len(family(process.pid)) == 3)
+    pids = list(family(process.pid))
+    assert process.wait(20) == 0
+    assert until(lambda: not any(lives(pid) for pid in pids), 3)
+
+
+@needs_bwrap
+def test_a_folder_that_holds_more_than_a_services_socket_is_not_shown(tmp_path: Path, service):
+    (service.socket.parent / "key").write_text("secret")
+    with pytest.raises(SandboxError, match="more than its socket"):
+        BubblewrapSandbox(BubblewrapOptions()).open(BoxSpec(tmp_path, services=(service,)))
+    (service.socket.parent / "key").unlink()
+    with pytest.raises(SandboxError, match="cannot be read"):
+        BubblewrapSandbox(BubblewrapOptions()).open(BoxSpec(tmp_path, services=(Service("gone", 1, tmp_path / "no" / "s"),)))
+
+
+@needs_bwrap
+def test_of_the_relays_interpreter_only_the_standard_library_is_shown(tmp_path: Path, service):
+    box = BubblewrapSandbox(BubblewrapOptions()).open(BoxSpec(tmp_path, services=(service,)))
+    places = [str(p) for p in way.site_packages() if not p.is_relative_to("/usr")]
+    process = box.spawn([way.interpreter(), "-I", "-S", "-c", f"import os, json; print(json.dumps([os.listdir(p) for p in {places!r}]))"])
+    assert list(process.lines()) == [json.dumps([[] for _ in places]).encode()]
+    box.close()
+
+
+@needs_bwrap
+def test_with_the_network_a_service_is_its_own_port(open_box, service):
+    box = open_box(services=(service,), network=True)
+    code = f"""
+import socket
+def reach():
+    with socket.socket() as s:
+        return s.connect_ex(('127.0.0.1', {service.port})) == 0
+[reach(), os.path.exists('/run/finassay')]"""
+    assert ask(box, code) == [True, False]
 
 
 # -- limits -------------------------------------------------------------------------------------------------------------

@@ -97,6 +97,51 @@ def test_input_that_nobody_reads_blocks_nothing(box):
     box.stop()
 
 
+def test_an_open_input_takes_more_until_it_is_closed(box):
+    process = box.spawn(["/bin/sh", "-c", "read a; echo $a; read b; echo $b; exec wc -c"], stdin=None)
+    lines = process.lines()
+    for text in (b"one", b"two"):
+        process.write(text + b"\n")
+        assert next(lines) == text
+    process.write(b"z" * 1_000_000)
+    process.close_input()
+    process.close_input()
+    assert list(lines) == [b"1000000"]
+    assert process.wait(10) == 0
+    with pytest.raises(SandboxError, match="no more input"):
+        process.write(b"late")
+
+
+def test_writing_to_a_program_that_is_gone_or_closed_its_input_is_told(box):
+    gone = box.spawn(["/bin/true"], stdin=None)
+    gone.wait(10)
+    with pytest.raises(SandboxError, match="no more input"):
+        gone.write(b"x" * 1_000_000)
+    closed = box.spawn(["/bin/sh", "-c", "exec <&-; echo closed; exec sleep 60"], stdin=None)
+    assert next(closed.lines()) == b"closed"
+    with pytest.raises(SandboxError, match="no more input"):
+        closed.write(b"x")
+
+
+def test_a_writer_is_released_by_stop(box):
+    process = box.spawn(["/bin/sleep", "60"], stdin=None)
+    told = []
+
+    def write():
+        try:
+            process.write(b"x" * 1_000_000)
+        except SandboxError as error:
+            told.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    time.sleep(0.1)
+    assert writer.is_alive()
+    box.stop()
+    writer.join(5)
+    assert told
+
+
 def test_a_child_that_holds_the_output_does_not_keep_the_reader(box):
     started = time.monotonic()
     process = box.spawn(["/bin/sh", "-c", "sleep 60 & (while :; do echo more; done) & echo done"])

@@ -72,7 +72,7 @@ class BoxProcess(Protocol):
     def write(self, data: bytes) -> None:
         """Hand more to the standard input of a program that was started with `stdin=None`; returns when it is written.
 
-        Raises `SandboxError` once the program has closed its input, or is gone.
+        Raises `SandboxError` once the program is gone, and where the sandbox can tell also when it has closed its input.
         """
         ...
 

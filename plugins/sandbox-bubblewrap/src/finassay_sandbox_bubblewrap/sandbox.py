@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from finassay.api.errors import SandboxError
 from finassay.api.sandbox import BoxSpec, Isolation, Probe
-from finassay_sandbox_bubblewrap.view import INSIDE, view
+from finassay_sandbox_bubblewrap.view import INSIDE, relays, view
+from finassay_sandbox_local import way
 from finassay_sandbox_local.cgroup import ProcessGroup
 from finassay_sandbox_local.limits import limited, own_processes, rlimits
 from finassay_sandbox_local.process import BoundedProcess, Supervision
@@ -25,7 +27,7 @@ from finassay_sandbox_local.sweep import end, family
 HINT: Final = "On Debian or Ubuntu: apt-get install bubblewrap."
 NAMESPACES: Final = "The kernel must allow user namespaces (on Ubuntu see kernel.apparmor_restrict_unprivileged_userns)."
 OWN_PROCESSES: Final = 2
-"""Processes of bubblewrap itself in every box."""
+"""Processes of bubblewrap itself in every box; the relay is one more."""
 JOIN: Final = 'echo 0 > "$0/cgroup.procs" && exec "$@"'
 
 
@@ -36,6 +38,14 @@ class BubblewrapOptions(BaseModel):
 
     program: str = Field(default="bwrap", description="Name or path of the bubblewrap program.")
     tmp_bytes: int = Field(default=2 * 2**30, gt=0, description="Size of the private /tmp, and of /dev/shm.")
+
+
+class BoxedProcess(BoundedProcess):
+    """Bubblewrap tells a program's signal as shells do, as an exit code above 128."""
+
+    def wait(self, seconds: float | None = None) -> int | None:
+        code = super().wait(seconds)
+        return 128 - code if code is not None and code - 128 in signal.valid_signals() else code
 
 
 class BubblewrapBox:
@@ -57,12 +67,13 @@ class BubblewrapBox:
         except SandboxError:
             shutil.rmtree(self._own, ignore_errors=True)
             raise
+        self._more = OWN_PROCESSES + relays(spec)
         limit = spec.limits.processes
-        self._group = ProcessGroup.create(limit + OWN_PROCESSES) if limit is not None and os.geteuid() == 0 else None
+        self._group = ProcessGroup.create(limit + self._more) if limit is not None and os.geteuid() == 0 else None
 
     def spawn(
-        self, argv: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None, cwd: str = "."
-    ) -> BoundedProcess:
+        self, argv: Sequence[str], *, stdin: bytes | None = b"", environment: Mapping[str, str] | None = None, cwd: str = "."
+    ) -> BoxedProcess:
         """Start a program in the box. Raises `SandboxError`."""
         if ".." in Path(cwd).parts or Path(cwd).is_absolute():
             raise SandboxError(f"{cwd!r} lies outside the workspace")
@@ -77,7 +88,7 @@ class BubblewrapBox:
         described = self._describe(cwd)
         try:
             with self._lock:
-                process = BoundedProcess(
+                process = BoxedProcess(
                     self._command(argv, described),
                     environment=variables,
                     cwd="/",
@@ -100,10 +111,11 @@ class BubblewrapBox:
         return descriptor
 
     def _command(self, argv: Sequence[str], described: int) -> list[str]:
-        limits, by_kernel = self._spec.limits, None
+        limits, by_kernel, relayed = self._spec.limits, None, relays(self._spec)
         if os.geteuid() != 0 and limits.processes is not None:
-            by_kernel = limits.processes + (0 if _counts_by_namespace() else own_processes())
-        command = [self._program, "--args", str(described), "--", *limited(argv, rlimits(limits, by_kernel))]
+            by_kernel = limits.processes + relayed + (0 if _counts_by_namespace() else own_processes())
+        program = limited(argv, rlimits(limits, by_kernel))
+        command = [self._program, "--args", str(described), "--", *(way.command(self._spec.services, program) if relayed else program)]
         return command if self._group is None else ["/bin/sh", "-c", JOIN, str(self._group.path), *command]
 
     def _supervision(self) -> Supervision | None:
@@ -111,7 +123,7 @@ class BubblewrapBox:
         limit = self._spec.limits.processes
         if limit is None or os.geteuid() != 0 or self._group is not None:
             return None
-        return Supervision(limit=limit + OWN_PROCESSES)
+        return Supervision(limit=limit + self._more)
 
     def stop(self) -> None:
         """End every program started in the box. The kernel ends a PID namespace whole with its first process. Raises `SandboxError`."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from finassay.api.errors import SandboxError
 from finassay.api.sandbox import BoxSpec
+from finassay_sandbox_local import way
 
 INSIDE: Final = "/workspace"
 SYSTEM: Final = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -39,7 +40,9 @@ ETC_NETWORK: Final = ("hosts", "resolv.conf", "gai.conf")
 def view(spec: BoxSpec, own: Path, tmp_bytes: int) -> list[str]:
     """Mounts of a box. `own` holds `empty`, `passwd` and `group`. Raises `SandboxError` for a folder that would show too much."""
     workspace = spec.workspace.resolve()
-    shown = visible(spec.readable, workspace)
+    relayed = relays(spec)
+    files = way.interpreter_files() if relayed else ()
+    shown = visible((*spec.readable, *files), workspace)
     return [
         *("--ro-bind", "/usr", "/usr"),
         *_system(),
@@ -50,9 +53,22 @@ def view(spec: BoxSpec, own: Path, tmp_bytes: int) -> list[str]:
         *("--dir", "/run", "--symlink", "../tmp", "/var/tmp"),
         *(argument for path in shown for argument in ("--ro-bind", str(path), str(path))),
         *("--bind", str(workspace), INSIDE),
-        *(argument for path in masked(spec.hidden, shown) for argument in ("--ro-bind", str(own / "empty"), str(path))),
+        *(argument for path in masked(_hidden(spec), shown) for argument in ("--ro-bind", str(own / "empty"), str(path))),
+        *(argument for path, at in (way.mounts(spec.services, own) if relayed else ()) for argument in ("--ro-bind", str(path), at)),
         *("--remount-ro", "/dev", "--remount-ro", "/"),
     ]
+
+
+def relays(spec: BoxSpec) -> bool:
+    """Whether programs need a way to the harness's servers, because the network that has them is taken away."""
+    return bool(spec.services) and not spec.network
+
+
+def _hidden(spec: BoxSpec) -> list[Path]:
+    """What was named, and packages that would be seen only because the relay's interpreter lies beside them."""
+    named = [path.resolve() for path in (*spec.readable, Path("/usr"))]
+    beside = [p for p in way.site_packages() if not any(p.resolve().is_relative_to(path) for path in named)] if relays(spec) else []
+    return [*spec.hidden, *beside]
 
 
 def _system() -> Iterator[str]:

@@ -79,7 +79,7 @@ class BoundedProcess:
         *,
         environment: Mapping[str, str],
         cwd: str | Path,
-        stdin: bytes,
+        stdin: bytes | None,
         supervision: Supervision | None = None,
         pass_fds: Sequence[int] = (),
     ) -> None:
@@ -109,7 +109,12 @@ class BoundedProcess:
         self._tail = bytearray()
         self._waiting, self._reading = threading.Lock(), threading.Lock()
         self._killed = False
-        self._workers = [threading.Thread(target=self._drain, daemon=True), threading.Thread(target=self._feed, args=(stdin,), daemon=True)]
+        self._writing = threading.Lock()
+        assert self._popen.stdin is not None
+        os.set_blocking(self._popen.stdin.fileno(), False)
+        self._workers = [threading.Thread(target=self._drain, daemon=True)]
+        if stdin is not None:
+            self._workers.append(threading.Thread(target=self._feed, args=(stdin,), daemon=True))
         for worker in self._workers:
             worker.start()
 
@@ -118,14 +123,34 @@ class BoundedProcess:
         """Of the program, or of its supervisor."""
         return self._popen.pid
 
-    def _feed(self, data: bytes) -> None:
-        assert self._popen.stdin is not None
-        view = memoryview(data)
-        with contextlib.suppress(OSError, ValueError):
-            while view:
-                view = view[self._popen.stdin.write(view[:65536]) :]
-        with contextlib.suppress(OSError, ValueError):
+    def write(self, data: bytes) -> None:
+        """Hand more to its open standard input; returns when it is written, or raises `SandboxError` when the program is gone."""
+        stream, view = self._popen.stdin, memoryview(data)
+        assert stream is not None
+        with self._writing:
+            try:
+                poller = select.poll()
+                poller.register(stream.fileno(), select.POLLOUT)
+                while view:
+                    if poller.poll(LOOK_SECONDS * 1000):
+                        view = view[stream.write(view[:65536]) or 0 :]
+                    elif self.wait(0) is not None:
+                        raise BrokenPipeError
+            except (OSError, ValueError) as error:  # ValueError: closed by `kill` or `close_input`
+                with contextlib.suppress(OSError):
+                    stream.close()
+                raise SandboxError("the program takes no more input: it closed it, or is gone") from error
+
+    def close_input(self) -> None:
+        """End its standard input, after what is being written."""
+        with self._writing, contextlib.suppress(OSError):
+            assert self._popen.stdin is not None
             self._popen.stdin.close()
+
+    def _feed(self, data: bytes) -> None:
+        with contextlib.suppress(SandboxError):
+            self.write(data)
+        self.close_input()
 
     def _drain(self) -> None:
         assert self._popen.stderr is not None
@@ -221,6 +246,7 @@ class BoundedProcess:
         self._killed = True
         for worker in self._workers:
             worker.join(2 * LOOK_SECONDS)
+        self.close_input()
         if self._popen.stdout is not None and self._reading.acquire(blocking=False):
             self._popen.stdout.close()
             self._reading.release()

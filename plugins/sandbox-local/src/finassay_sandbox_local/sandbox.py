@@ -58,7 +58,7 @@ class LocalBox:
         )
 
     def spawn(
-        self, argv: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None, cwd: str = "."
+        self, argv: Sequence[str], *, stdin: bytes | None = b"", environment: Mapping[str, str] | None = None, cwd: str = "."
     ) -> BoundedProcess:
         """Start a program in the workspace. Raises `SandboxError`."""
         folder = (self.workspace / cwd).resolve()
