@@ -73,7 +73,7 @@ class Script:
         with self._lock:
             if self._turn + 1 < len(self._turns):
                 return f"{len(self._turns) - self._turn - 1} turns were never asked for"
-            rest = [b for b in self._turns[self._turn][self._block :] if b.times is not None] if self._turns else []
+            rest = [b for turn in self._turns[self._turn :] for b in turn[self._block :] if b.times is not None]
             return f"{len(rest)} replies of the last turn were never asked for" if rest else ""
 
     def _start(self, request: ModelRequest) -> None:
