@@ -11,10 +11,11 @@ from finassay.cli.words import count, one_line
 
 
 @click.command()
+@click.option("--agents", "agents", is_flag=True, help="Only the agents: whether the program of each is there, starts, and how it is paid.")
 @click.option("--models", "models", is_flag=True, help="Only the providers of chat models: whether the key of each is there.")
 @click.option("--call", "call", metavar="PROVIDER/NAME", help="Make one tiny call to this model; it costs a little.")
 @click.option("-o", "--option", "options", multiple=True, help="Option of the model that is called: KEY=VALUE.")
-def doctor(models: bool, call: str | None, options: tuple[str, ...]) -> None:
+def doctor(agents: bool, models: bool, call: str | None, options: tuple[str, ...]) -> None:
     """Say what works on this machine: Python, sandboxes, plugins, space; one line each, with a hint where something is wrong."""
     from importlib.metadata import version
 
@@ -30,6 +31,11 @@ def doctor(models: bool, call: str | None, options: tuple[str, ...]) -> None:
             + (f"  ({one_line(hint)})" if hint and not ok else "")
         )
 
+    if agents:
+        from finassay.cli.agents import tell_agents
+
+        tell_agents(Catalog.installed(), line)
+        return
     if models or call:
         _models(Catalog.installed(), call, options, line)
         return
@@ -51,7 +57,7 @@ def doctor(models: bool, call: str | None, options: tuple[str, ...]) -> None:
         known = any(offer.id == "bubblewrap" for offer in catalog.offers("sandbox"))
         needed = "on Debian: apt-get install bubblewrap" if known else "install the plugin finassay-sandbox-bubblewrap"
         line(False, "isolation", "no sandbox that hides the run's files from agents works here", needed)
-    for kind in ("agent", "grammar", "persona", "simulator", "judge", "check", "reader", "reporter", "channel", "model"):
+    for kind in ("agent", "grammar", "persona", "simulator", "judge", "check", "reader", "reporter", "channel", "gateway", "model"):
         names = [o.id for o in catalog.offers(kind)]
         line(
             bool(names), f"{kind}s", f"{len(names)}: {', '.join(names)}" if 0 < len(names) <= 8 else str(len(names) or "none is installed")

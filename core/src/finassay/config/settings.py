@@ -172,6 +172,15 @@ def declared_channels(folder: Path) -> dict[str, str]:
         raise UsageError(f"{FILE}: channels: {error}") from error
 
 
+def configured_agents(folder: Path) -> dict[str, Choice]:
+    """The agents that `finassay.toml` names, by alias. Raises `UsageError`, `InvalidFileError`."""
+    told = _choices("agents", _from_file(folder / FILE).get("agents", {}))
+    try:
+        return {str(alias): Choice.model_validate(choice) for alias, choice in dict(told).items()}
+    except (ValidationError, ValueError, TypeError) as error:
+        raise UsageError(f"{FILE}: agents: {error}") from error
+
+
 def recorded_settings(manifest: Mapping[str, Any], path: Path) -> RunSettings:
     """The settings that a run's manifest holds. Raises `InvalidFileError` naming its file."""
     try:

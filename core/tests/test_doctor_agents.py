@@ -1,0 +1,105 @@
+"""What `finassay doctor --agents` says: whether each program is there, starts, and how its model calls are paid."""
+
+import types
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from finassay.api.agent import AgentCapabilities, Diagnosis
+from finassay.api.errors import UsageError
+from finassay.catalog.catalog import Catalog, Offer
+from finassay.cli.main import main
+from finassay.testing.fakes import ScriptedAgent
+
+
+def installed(monkeypatch, **makers):
+    """A catalogue of these agents (and `standard`, a gateway), each made by a function of its options."""
+    from pydantic import BaseModel, ConfigDict
+
+    class Options(BaseModel):
+        model_config = ConfigDict(frozen=True, extra="forbid")
+        program: str = "none"
+
+    module = types.ModuleType("doctored")
+    offers = []
+    for name, make in makers.items():
+        factory = types.SimpleNamespace(api_version=1, description="made up", Options=Options)
+        kind = "gateway" if name == "standard" else "agent"
+        setattr(module, name, type("Factory", (), {**vars(factory), "__call__": staticmethod(make)})())
+        offers.append(Offer(kind, name, "doctored", "1", EntryPoint(name, f"doctored:{name}", f"finassay.{kind}s")))
+    monkeypatch.setitem(__import__("sys").modules, "doctored", module)
+    monkeypatch.setattr(Catalog, "installed", classmethod(lambda cls: Catalog(offers)))
+
+
+class Program(ScriptedAgent):
+    """An agent with a program, so far as a doctor can see."""
+
+    found = Diagnosis("/bin/foo", "1.2.3", "a login of its own")
+    capabilities = AgentCapabilities(upstreams=("tower",))
+
+    def diagnose(self):
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+def program(found, upstreams=()):
+    def make(options):
+        agent = Program()
+        agent.found, agent.capabilities = found, AgentCapabilities(upstreams=upstreams)
+        return agent
+
+    return make
+
+
+@pytest.fixture
+def doctor(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def call(**makers):
+        installed(monkeypatch, **makers)
+        assert not main(["doctor", "--agents"])
+        return capsys.readouterr().out.splitlines()
+
+    return call
+
+
+def test_a_line_for_each_with_what_is_wrong_and_a_hint(doctor):
+    def choosy(options):
+        raise UsageError("it needs a command", hint="Name one.")
+
+    lines = doctor(
+        plain=lambda options: ScriptedAgent(),
+        good=program(Diagnosis("/bin/foo", "1.2.3", "a login of its own")),
+        gone=program(Diagnosis("foo", problem="foo was not found", hint="Install it.")),
+        choosy=choosy,
+        crashing=program(RuntimeError("a bug")),
+    )
+    assert lines == [
+        "--  agent choosy: it needs a command  (Name one.)",
+        "--  agent crashing: its own check failed: RuntimeError: a bug",
+        "--  agent gone: foo: foo was not found  (Install it.)",
+        "ok  agent good: /bin/foo 1.2.3, starts; a login of its own",
+        "ok  agent plain: version 1, comes with its distribution",
+    ]
+
+
+@pytest.mark.parametrize(("problems", "expected"), [(["no key for tower"], "--"), ([], "ok")])
+def test_whether_its_model_calls_can_be_paid(doctor, problems, expected):
+    gateway = types.SimpleNamespace(id="standard", problems=lambda upstreams, channels: problems, secrets=tuple, open=None, close=None)
+    good = program(Diagnosis("/bin/foo", "1.2.3", "a key behind the gateway"), ("tower",))
+    (line,) = doctor(good=good, standard=lambda options: gateway)
+    assert line.startswith(expected)
+    assert ("no key for tower" in line) == bool(problems)
+    (line,) = doctor(good=good)
+    assert "no gateway 'standard'" in line
+
+
+def test_options_of_the_settings_file_count(doctor, tmp_path):
+    (tmp_path / "finassay.toml").write_text("[run.agents.mine]\nid = 'named'\noptions = {program = '/opt/foo'}\n")
+    (line,) = doctor(named=lambda options: program(Diagnosis(options.program, "2"))(options))
+    assert line == "ok  agent named: /opt/foo 2, starts"
+
+
+def test_none_is_installed(doctor):
+    assert "none is installed" in doctor()[0]
