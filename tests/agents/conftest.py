@@ -1,5 +1,6 @@
 """Where the real programs are, a home that holds nothing of the user's, and agents at work against a scripted model server."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -125,6 +126,16 @@ class Held:
             return self.send(text, seconds, cut.is_set)
         finally:
             watcher.join()
+
+    def alive(self, word: str) -> list[int]:
+        """Processes with `word` in their command line."""
+        found = []
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdigit() and int(folder.name) != os.getpid():
+                with contextlib.suppress(OSError):
+                    if word.encode() in (folder / "cmdline").read_bytes():
+                        found.append(int(folder.name))
+        return found
 
     def told(self, kind: str) -> list[Mapping[str, Any]]:
         return [event.data for event in self.log if event.kind == kind]

@@ -7,8 +7,10 @@ from typing import Any, Final
 from finassay.api.agent import Usage
 from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported
 
-PROVIDER_STATUS: Final = (401, 403, 404, 408, 409, 429)
-"""Statuses of the API that are no fault of the agent, besides all from 500 up."""
+REFUSED: Final = (401, 402, 403, 404)
+"""Statuses of the API that stay whatever is asked: wrong key, no credit, unknown model."""
+OWN: Final = (400, 413, 422)
+"""Those that say that the program asked for something impossible."""
 
 
 def read_line(line: bytes) -> Iterator[KitEvent]:
@@ -70,8 +72,9 @@ def _result(data: Mapping[str, Any]) -> Iterator[KitEvent]:
         return
     status = data.get("api_error_status")
     told = "; ".join(str(e) for e in data.get("errors") or ()) or str(data.get("result") or data.get("subtype"))
-    provider = isinstance(status, int) and (status in PROVIDER_STATUS or status >= 500)
-    yield Failed(f"{told} (status {status})" if status else told, provider)
+    # Without a status it is the connection that failed, which only the text tells.
+    provider = status not in OWN if isinstance(status, int) else told.startswith("API Error")
+    yield Failed(f"{told} (status {status})" if status else told, provider, refused=status in REFUSED)
 
 
 def _usage(data: Mapping[str, Any]) -> Usage:

@@ -9,7 +9,7 @@ from attrs import Factory, frozen
 
 from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext
 from finassay.api.conversation import Conversation, Message
-from finassay.api.errors import AgentError, BudgetError, ProviderError
+from finassay.api.errors import AgentError, BudgetError, ProviderError, ProviderRefusedError
 from finassay.api.gateway import Access
 from finassay.api.sandbox import Box, BoxProcess
 from finassay.api.task import Brief
@@ -112,6 +112,8 @@ class CommandLineAgent(ABC):
     def failure(self, ending: Ending) -> AgentError | ProviderError:
         """Whose fault it was that no final event came: by the last error told, else the agent's. The gateway was asked before."""
         last = ending.errors[-1] if ending.errors else None
+        if last is not None and last.refused:
+            return ProviderRefusedError(f"{self.id}: {last.text}", any_request=True)
         if last is not None:
             return ProviderError(f"{self.id}: {last.text}") if last.provider else AgentError(f"{self.id}: {last.text}")
         told = f": {clean(ending.stderr.strip()[-500:])}" if ending.stderr.strip() else ""

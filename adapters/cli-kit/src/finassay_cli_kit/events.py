@@ -53,6 +53,8 @@ class Failed:
     text: str
     provider: bool = False
     """The model's provider failed, not the agent."""
+    refused: bool = False
+    """It refuses whatever it is asked (wrong key, unknown model, no credit): waiting does not help."""
 
 
 @frozen

@@ -105,10 +105,10 @@ class ProgramTurn:
                 else:
                     self._counted = add(self._counted, usage)
                 self._log("usage", {**asdict(usage), "running_total": running_total})
-            case Failed(text, provider):
+            case Failed(text, provider, refused):
                 if len(self.errors) < MAX_ERRORS:
                     self.errors.append(evolve(event, text=clean(text, 2_000)))
-                self._log("error", {"text": clean(text), "provider": provider})
+                self._log("error", {"text": clean(text), "provider": provider or refused})
             case ProgramSession(name):
                 self.session = clean(name, 200)
             case Note(text):

@@ -80,7 +80,8 @@ class CodexAgent(InstalledAgent):
             tuple(argv),
             stdin=turn.prompt.encode("utf-8", "replace"),
             environment={"CODEX_HOME": f"{turn.home}/{HOME}", **token, **headers},
-            files_once=(self.login or Login()).files,
+            # An empty configuration makes the folder, which has to be there.
+            files_once={f"{HOME}/config.toml": b"", **(self.login or Login()).files},
         )
 
     def _private(self, turn: TurnCommand) -> Iterator[str]:

@@ -9,6 +9,8 @@ from finassay.api.agent import Usage
 from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported
 
 STATUS: Final = re.compile(r"\b(?:status|HTTP)[ :]+(?:code )?(\d{3})\b", re.IGNORECASE)
+REFUSED: Final = (401, 402, 403)
+UNKNOWN_MODEL: Final = re.compile(r"\bmodel\b.{0,200}\b(?:does not exist|not supported|not found)", re.IGNORECASE)
 PROVIDER: Final = re.compile(
     r"stream disconnected|exceeded retry limit|error sending request|idle timeout|high demand|rate limit|usage limit|quota|overloaded|server error",
     re.IGNORECASE,
@@ -32,7 +34,7 @@ def read_line(line: bytes) -> Iterator[KitEvent]:
             yield Done()
         case "turn.failed":
             text = str(data["error"]["message"])
-            yield Failed(text, provider=_of_provider(text))
+            yield _failed(text)
         case "error":
             yield Note(f"error: {data['message']}")
 
@@ -73,11 +75,12 @@ def _usage(data: Mapping[str, Any]) -> Usage:
     )
 
 
-def _of_provider(text: str) -> bool:
-    """Whether it is the provider that failed. Told from the text, for want of anything better; with a gateway nobody asks."""
+def _failed(text: str) -> Failed:
+    """Whose failure it is, told from the text for want of anything better; where there is a gateway, that is asked first."""
     found = STATUS.search(text)
     status = int(found[1]) if found else 0
-    return status in (401, 403, 404, 408, 409, 429) or status >= 500 or PROVIDER.search(text) is not None
+    refused = status in REFUSED or UNKNOWN_MODEL.search(text) is not None
+    return Failed(text, refused or status in (408, 409, 429) or status >= 500 or PROVIDER.search(text) is not None, refused)
 
 
 def _text(value: Any) -> str:
