@@ -1,0 +1,8 @@
+"""The kind's conformance."""
+
+from finassay.testing.cases import ComponentConformance
+
+
+class TestStandard(ComponentConformance):
+    kind = "gateway"
+    id = "standard"
