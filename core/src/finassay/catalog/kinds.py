@@ -45,6 +45,9 @@ KINDS: Final = {
             "a chat model for simulators, judges and rubric writers",
         ),
         Kind("guidance", "finassay.guidance", ("guidance",), "an institution's guidance for rubrics"),
+        Kind("source", "finassay.sources", ("id", "search", "find", "open"), "where rubric writers look things up, as of a day"),
+        Kind("researcher", "finassay.researchers", ("id", "family", "version", "write", "derive"), "finds the values of a rubric"),
+        Kind("embedding", "finassay.embeddings", ("id", "version", "embed"), "turns texts into vectors"),
         Kind("reporter", "finassay.reporters", ("write",), "writes a page to read about a run"),
     )
 }
