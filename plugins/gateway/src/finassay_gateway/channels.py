@@ -162,14 +162,6 @@ class Channel:
                 self._connection = Connection(self._server, self._secrets, self._session.spec.stall_seconds)
             return await self._connection.client()
 
-    async def _reconnected(self, error: MCPError) -> bool:
-        """Whether the server forgot the session, or is gone, so that another try makes sense."""
-        gone = error.code == types.CONNECTION_CLOSED or (error.code == types.INVALID_REQUEST and "terminated" in error.message)
-        if gone and self._connection is not None:
-            async with self._lock:
-                await self._connection.close()
-        return gone
-
     async def _tools(self) -> list[types.Tool]:
         client, found, cursor = await self._client(), [], None
         for _ in range(MAX_PAGES):
@@ -223,7 +215,7 @@ class Channel:
             await asyncio.gather(work, watch, return_exceptions=True)
 
     async def _on_list(self, context: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        result = types.ListToolsResult(tools=await self._again(self._tools))
+        result = types.ListToolsResult(tools=await self._again(self._tools, also_if_closed=True))
         masked: types.ListToolsResult = self._masked(result)[0]
         return masked
 
@@ -259,11 +251,17 @@ class Channel:
         call.result, text = self._masked(result)
         call.tell(answer=hashlib.sha256(text).hexdigest())
 
-    async def _again(self, ask: Any) -> Any:
+    async def _again(self, ask: Any, also_if_closed: bool = False) -> Any:
+        """Ask, and once more if the server had forgotten the session; a call that a server died of is not repeated."""
         try:
             return await ask()
         except MCPError as error:
-            if not await self._reconnected(error):
+            forgotten = error.code == types.INVALID_REQUEST and "terminated" in error.message
+            closed = error.code == types.CONNECTION_CLOSED
+            if (forgotten or closed) and self._connection is not None:
+                async with self._lock:
+                    await self._connection.close()
+            if not (forgotten or (closed and also_if_closed)):
                 raise
         return await ask()
 

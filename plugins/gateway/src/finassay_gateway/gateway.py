@@ -87,6 +87,7 @@ class StandardGateway:
         wrong = self.problems(spec.upstreams, spec.channels)
         if wrong:
             raise ProviderError("; ".join(wrong))
+        _preload(any(channel.server is not None for channel in spec.channels))
         with self._lock:
             if self._engine is None:
                 self._engine = Engine(self._options, self._upstreams)
@@ -99,6 +100,16 @@ class StandardGateway:
             engine, self._engine = self._engine, None
         if engine is not None:
             engine.close()
+
+
+def _preload(channels: bool) -> None:
+    """Import what sessions need, here and not in the event loop, which would keep all other sessions waiting."""
+    import httpx2  # noqa: F401
+
+    import finassay_gateway.relay
+
+    if channels:
+        import finassay_gateway.channels  # noqa: F401
 
 
 class Engine:

@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -17,6 +17,7 @@ from finassay_gateway import asgi, wire
 from finassay_gateway.asgi import ClientGoneError, RefusedError
 from finassay_gateway.failures import provider_failure
 from finassay_gateway.meter import Events, Meter, Told, data_of, trouble_in
+from finassay_gateway.options import Format
 from finassay_gateway.routes import Endpoint, OddBodyError, endpoint, models_named, query_passed, read_json
 from finassay_gateway.session import MAX_INFLIGHT, Session
 from finassay_gateway.upstreams import Reach, headers_returned, headers_sent
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     import httpx2
 
 MAX_ERROR: Final = 2**20
-BUDGET_STATUS: Final = 400
-"""With this every program stops at once; several try again after a 402 or a 429."""
+BUDGET_STATUS: Final[Mapping[Format, int]] = {"anthropic": 402, "openai": 400, "google": 400}
+MODEL_STATUS: Final[Mapping[Format, int]] = {"anthropic": 403, "openai": 400, "google": 403}
+"""Statuses at which the programs stop at once: Claude Code asks three times after a 400, Codex goes on for seconds after a 402 or a 403."""
 
 
 @frozen
@@ -117,7 +119,9 @@ class ModelCall:
         allowed = self._session.spec.models
         if allowed and any(name.removeprefix("models/") not in allowed for name in named or [""]):
             wrong = next((name for name in named if name.removeprefix("models/") not in allowed), "none")
-            raise RefusedError(403, "model", f"The model {wrong[:200]} is not one of this session's: {', '.join(allowed)}.")
+            raise RefusedError(
+                MODEL_STATUS[self._upstream.format], "model", f"The model {wrong[:200]} is not one of this session's: {', '.join(allowed)}."
+            )
         if value.get("background"):
             raise RefusedError(400, "background", "The gateway takes no requests that run in the background.")
         options = value.get("stream_options")
@@ -181,7 +185,7 @@ class ModelCall:
             await self._session.afford()
         except BudgetError as error:
             self._session.failure = error
-            raise RefusedError(BUDGET_STATUS, "budget", f"The budget is spent: {error}") from None
+            raise RefusedError(BUDGET_STATUS[self._upstream.format], "budget", f"The budget is spent: {error}") from None
         except Exception as error:  # somebody else's code
             self._session.failure = ProviderError(f"{self._who}: the budget could not be asked: {type(error).__name__}")
             raise RefusedError(500, "harness", "The harness failed.") from None
