@@ -321,18 +321,18 @@ def test_a_program_that_never_gets_ready(begin):
 
 
 def test_an_error_of_the_prompt_is_told(begin):
-    with pytest.raises(AgentError, match="session/prompt: the model said no.*overloaded"):
+    with pytest.raises(AgentError, match=r"session/prompt: the model said no.*overloaded"):
         begin().send("fail 500")
 
 
 def test_the_gateway_knows_whether_it_was_the_provider(begin):
     access = Access({}, "t" * 20, failure=lambda: ProviderError("overloaded"))
-    with pytest.raises(ProviderError, match="^overloaded"):
+    with pytest.raises(ProviderError, match=r"^overloaded"):
         begin(access=access).send("fail 500")
 
 
 def test_a_crash_is_told_with_the_end_of_standard_error(begin):
-    with pytest.raises(AgentError, match="(?s)exit code 3.*the reason"):
+    with pytest.raises(AgentError, match=r"(?s)exit code 3.*the reason"):
         begin().send("crash")
 
 
