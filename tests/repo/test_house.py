@@ -72,6 +72,15 @@ def test_no_distribution_imports_another_ones_insides():
 EXTENDS = {
     "report": ("finassay.grading.",),
     "cli-kit": ("finassay.runs.interpreter",),
+    "rubrics": (
+        "finassay.catalog.",
+        "finassay.config.",
+        "finassay.models.",
+        "finassay.records.",
+        "finassay.runs.",
+        "finassay.grading.",
+        "finassay.cli.",
+    ),
     "models-replay": ("finassay.models.", "finassay.catalog."),
     "simulator-policy": ("finassay.session.",),
     "agree": ("finassay.grading.", "finassay.catalog.", "finassay.config.", "finassay.models.", "finassay.records.", "finassay.runs."),

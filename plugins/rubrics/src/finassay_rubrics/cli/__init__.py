@@ -1,0 +1,1 @@
+"""`finassay rubric`: one module a command, imported when it runs."""

@@ -1,0 +1,35 @@
+"""The group of commands."""
+
+import importlib
+from typing import Any, Final
+
+import click
+
+COMMANDS: Final = {
+    "show": ("show", "Read a rubric: criteria, values, sources, gates; as a table, Markdown or a page."),
+    "schema": ("schema", "Print the JSON schema of a rubric file."),
+}
+"""Name to (module of this package, one line of help)."""
+
+
+class Lazy(click.Group):
+    """Imports a command when it runs; help needs none of them."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"finassay_rubrics.cli.{COMMANDS[name][0]}")
+        command: Any = module.command
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=Lazy)
+def rubric() -> None:
+    """Rubrics for research queries: make them from experts' guidance, check them, grade answers with them."""

@@ -1,0 +1,144 @@
+"""Reading and writing rubric files."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from finassay.api.errors import InvalidFileError
+from finassay_rubrics.record.rubric import SCHEMA, Rubric
+
+DRAFT: Final = "rubric/draft"
+MAX_BYTES: Final = 64 * 2**20
+_NO_SCALE: Final = ("ones", "units", "one")
+
+
+def read_rubric(path: Path) -> Rubric:
+    """The rubric in a file, or in `rubric.json` of a folder. Raises `InvalidFileError`."""
+    path = path / "rubric.json" if path.is_dir() else path
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InvalidFileError(f"{path}: too large for a rubric")
+        data = json.loads(path.read_text("utf-8"), parse_float=Decimal)
+    except OSError as error:
+        raise InvalidFileError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidFileError(f"{path}: not a rubric: {error}") from error
+    return rubric_of(data, str(path), moves=_beside(path, "moves.json"), budget=_beside(path, "budget.json"))
+
+
+def _beside(path: Path, name: str) -> Any:
+    """What a draft keeps in files of its own, if they are there."""
+    try:
+        return json.loads((path.parent / name).read_text("utf-8"), parse_float=Decimal)
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def rubric_of(data: Any, place: str, *, moves: Any = None, budget: Any = None) -> Rubric:
+    """A rubric from JSON data, of the present form or the draft's. Raises `InvalidFileError` naming the place."""
+    if not isinstance(data, Mapping) or data.get("schema") not in (SCHEMA, DRAFT):
+        found = data.get("schema") if isinstance(data, Mapping) else type(data).__name__
+        raise InvalidFileError(f"{place}: expected a rubric of schema {SCHEMA}, found {str(found)[:80]!r}")
+    try:
+        return Rubric.model_validate(_from_draft(data, moves, budget) if data["schema"] == DRAFT else data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidFileError(f"{place}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
+        raise InvalidFileError(f"{place}: not a rubric: {type(error).__name__}: {error}") from error
+
+
+def rubric_json(rubric: Rubric) -> str:
+    """The file's text; the same rubric always gives the same text."""
+    return json.dumps(rubric.model_dump(mode="json", by_alias=True, exclude_defaults=False), ensure_ascii=False, indent=1) + "\n"
+
+
+def content_digest(rubric: Rubric) -> str:
+    """SHA-256 over everything but the digest itself."""
+    data = rubric.model_dump(mode="json", by_alias=True, exclude={"content_digest"})
+    return hashlib.sha256(json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
+
+
+# -- the draft's form -------------------------------------------------------------------------------------------------
+
+
+def _from_draft(data: Mapping[str, Any], moves: Any, budget: Any) -> dict[str, Any]:
+    points = {str(k): Decimal(str(v)) for k, v in data["obligation_points_final"].items()}
+    frozen = {o["id"]: o for o in (budget or {}).get("obligations", ())}
+    texts = {c["obligation_id"]: c["text"] for c in reversed(data["criteria"])}
+    obligations = [
+        {
+            "id": name,
+            "what": frozen.get(name, {}).get("what") or texts.get(name, name),
+            "spans": frozen.get(name, {}).get("spans") or ["?"],
+            "frozen": frozen.get(name, {}).get("points", value),
+            "points": value,
+        }
+        for name, value in points.items()
+    ]
+    writer, reviewer = data.get("writer"), data.get("reviewer")
+    return {
+        "schema": SCHEMA,
+        "query": data["query"],
+        "cutoff": data["cutoff"]["date"],
+        "obligations": obligations,
+        "criteria": [_criterion(c) for c in data["criteria"]],
+        "topics": [{"id": name, "routes": routes} for name, routes in (data.get("route_topics") or {}).items()],
+        "moves": list(moves or ()),
+        "context_digest": data.get("context_digest", ""),
+        "budget_digest": data.get("budget_digest", ""),
+        "writer": writer if isinstance(writer, dict) else {"id": writer} if writer else {},
+        "reviewer": reviewer if isinstance(reviewer, dict) else {"id": reviewer} if reviewer else {},
+        "content_digest": data.get("content_sha256", ""),
+    }
+
+
+def _criterion(data: Mapping[str, Any]) -> dict[str, Any]:
+    known = {
+        "id", "obligation_id", "text", "kind", "principles", "bindings", "points", "gate", "polarity", "optional", "status", "scope",
+        "review", "depends_on", "checked_by", "reason", "strict", "metric", "entity", "period", "anchors",
+    }  # fmt: skip
+    merged = data.get("merged_routes")
+    return {
+        **{name: data[name] for name in known if name in data and data[name] is not None},
+        "expected": [_route(route, data) for route in data.get("expected", ())],
+        "merged_routes": [merged["topic"]] if isinstance(merged, Mapping) and "topic" in merged else [],
+        "notes": "; ".join(str(data[name]) for name in ("route_note",) if data.get(name)),
+    }
+
+
+def _route(route: Mapping[str, Any], criterion: Mapping[str, Any]) -> dict[str, Any]:
+    known = ("route_id", "topic", "convention", "unit", "sign_rule", "period", "requires", "evidence")
+    value = route["value"]
+    numeric = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return {
+        **{name: route[name] for name in known if route.get(name) is not None},
+        "value": Decimal(str(value)) if numeric else str(value),
+        "scale": "" if route.get("scale") in (None, *_NO_SCALE) else route["scale"],
+        "tolerance": _tolerance(route["tolerance"]) if route.get("tolerance") else None,
+        "forms": [str(form) for form in criterion.get("unit_alternatives", ())],
+    }
+
+
+def _tolerance(data: Mapping[str, Any]) -> dict[str, Any]:
+    words, inclusive = str(data.get("rounding", "")), data.get("inclusive", True)
+    return {
+        "rule": data.get("rule", "band"),
+        "abs": Decimal(str(data.get("abs", 0))),
+        "rel": Decimal(str(data.get("rel", 0))),
+        "decimals": _decimals(words),
+        "inclusive": "lower" if isinstance(inclusive, str) and "upper bound exclusive" in inclusive else "both",
+        "rounding": words,
+    }
+
+
+def _decimals(words: str) -> int | None:
+    """`at least 1 decimal(s) required` to 1."""
+    before, found, _ = words.partition(" decimal(s) required")
+    last = before.rpartition(" ")[2]
+    return int(last) if found and last.isdigit() else None

@@ -1,0 +1,58 @@
+"""The rubric record: what can be read, and that what was written reads the same."""
+
+import json
+import os
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from finassay.api.errors import InvalidFileError
+from finassay_rubrics.record.reading import content_digest, read_rubric, rubric_json, rubric_of
+
+SHARED = Path(os.environ.get("FINASSAY_SHARED", Path(__file__).parents[4] / "shared"))
+CASES = SHARED / "cases" / "rubrics"
+WORKED = sorted(p.parent for p in CASES.glob("*/rubric.json")) if CASES.is_dir() else []
+
+
+@pytest.mark.skipif(not WORKED, reason="no worked rubrics: the shared folder is not beside the checkout (set FINASSAY_SHARED)")
+def test_worked_rubrics_are_read_and_read_the_same_when_written():
+    for folder in WORKED:
+        rubric = read_rubric(folder)
+        assert sum(o.points for o in rubric.obligations) == Decimal("100.00")
+        assert sum(o.frozen for o in rubric.obligations) == Decimal("100.00")
+        assert sum(c.points for c in rubric.criteria) == Decimal("100.00")
+        again = rubric_of(json.loads(rubric_json(rubric), parse_float=Decimal), "again")
+        assert again == rubric
+        assert content_digest(again) == content_digest(rubric)
+
+
+def small(**changes):
+    criterion = {"id": "O1.a", "obligation_id": "O1", "text": "States revenue", "kind": "numeric", "points": "100.00"}
+    obligation = {"id": "O1", "what": "revenue", "spans": ["MET1"], "frozen": "100.00", "points": "100.00"}
+    return {"schema": "rubric/1", "query": "q", "cutoff": "2023-03-01", "obligations": [obligation], "criteria": [criterion], **changes}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        [],
+        {"schema": "rubric/2"},
+        small(criteria=[{"id": "x"}]),
+        small(criteria=small()["criteria"] * 2),
+        small(criteria=[{**small()["criteria"][0], "obligation_id": "O9"}]),
+        small(surprise=1),
+        small(cutoff="soon"),
+        {"schema": "rubric/draft", "query": "q"},
+    ],
+)
+def test_what_is_no_rubric_is_refused_in_one_line(broken):
+    with pytest.raises(InvalidFileError) as told:
+        rubric_of(broken, "here")
+    assert str(told.value).startswith("here")
+    assert "\n" not in str(told.value)
+
+
+def test_values_stay_exact():
+    assert rubric_of(small(), "here").criteria[0].points == Decimal("100.00")
+    assert '"points": "100.00"' in rubric_json(rubric_of(small(), "here"))
