@@ -10,6 +10,7 @@ from finassay.api.conversation import Conversation
 from finassay.api.delivery import LogEvent
 from finassay.api.sandbox import Box
 from finassay.api.task import Brief
+from finassay.api.verdict import Json
 
 if TYPE_CHECKING:
     from finassay.api.gateway import Access
@@ -82,6 +83,8 @@ class Setting:
     """Finished turns if the session is being resumed, else empty."""
     access: "Access | None" = None
     """The way to model APIs and MCP servers; None where neither is needed, or no gateway is used."""
+    begun_with: Mapping[str, Json] = Factory(dict)
+    """What the agent's `begins_with` said when the session began, also if it is being resumed."""
 
 
 @frozen
@@ -114,6 +117,11 @@ class Agent(Protocol):
 
     One instance serves one session and is called from one thread. `deliver/` in the workspace is what the user receives;
     what lies there when a turn ends is delivered, also when the turn was cut.
+
+    An agent may also carry `identity`, a mapping that JSON can hold, of what decides its work besides its options: it stands on the session, which
+    is resumed under the same one only. What may be another for every session (a memory) it tells with `begins_with() -> Mapping[str, Json]`, asked
+    once before a session begins, recorded with it and handed back in `Setting.begun_with`. One that works through other components names where
+    they came from in `parts: tuple[Origin, ...]`. One that learns from graded sessions is a `finassay.api.learning.Learner`.
     """
 
     id: str

@@ -185,6 +185,10 @@ def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], ob
                 progress.graded(key, card)
                 if (lacking := unreached(card)) is not None:
                     ungraded[key] = lacking
+            # Only now, so that all sessions of a run begin with what their agents knew before it.
+            for planned in plan if submit is not None else ():
+                if learnt := runner.learn(planned.key):
+                    progress.problem(planned.key, learnt)
         except KeyboardInterrupt:
             stop.set()
             stop_children()

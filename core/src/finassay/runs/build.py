@@ -14,6 +14,7 @@ from finassay.api.component import Origin
 from finassay.api.errors import CatalogError, FinassayError, PreflightError
 from finassay.api.gateway import Gateway
 from finassay.api.grading import Check, Judge, Reader
+from finassay.api.learning import Learner
 from finassay.api.persona import Persona
 from finassay.api.sandbox import Probe, Sandbox
 from finassay.api.simulator import Simulator
@@ -44,6 +45,20 @@ class AgentMaker:
     """One instance, made in the preflight, to read version and capabilities from."""
     models: ComponentModels
     catalog: Catalog
+    reviewing: ComponentModels | None = None
+    """Models for what it learns from graded sessions; None if it does not learn."""
+
+    @property
+    def parts(self) -> tuple[Origin, ...]:
+        """Where the components come from that it works through."""
+        return tuple(getattr(self.sample, "parts", ()))
+
+    @property
+    def identity(self) -> dict[str, Json]:
+        """What its results rest on besides its options and models."""
+        own = getattr(self.sample, "identity", None)
+        asked = {"reviewers": dict(self.reviewing.asked)} if self.reviewing is not None and self.reviewing.asked else {}
+        return {**(to_json(own) if isinstance(own, Mapping) else {}), **asked}
 
     def make(self) -> Agent:
         agent: Agent = self.catalog.make(self.offer, self.factory, self.settings, self.models)
@@ -154,7 +169,17 @@ def _agent(catalog: Catalog, service: ModelService, alias: str, choice: Choice) 
     missing = [name for name in sample.capabilities.credentials if not os.environ.get(name)]
     if missing:
         raise CatalogError(f"agent {alias!r} needs {', '.join(missing)} in the environment")
-    return AgentMaker(alias, choice, offer, factory, settings, sample, models, catalog)
+    return AgentMaker(alias, choice, offer, factory, settings, sample, models, catalog, _reviewing(service, sample))
+
+
+def _reviewing(service: ModelService, agent: Agent) -> ComponentModels | None:
+    """The models of an agent's reviews, asked for now, so that what is wrong with them is told before anything is spent."""
+    if not isinstance(agent, Learner):
+        return None
+    models = service.to("learner")
+    for name, options in agent.reviewers.items():
+        models.get(name, options)
+    return models
 
 
 def _simulator(catalog: Catalog, service: ModelService, choice: Choice) -> tuple[Simulator, Origin, dict[str, Json]]:
@@ -224,6 +249,9 @@ def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out:
                 f"alias {alias!r} of an agent: expected 1 to 60 letters, digits, '-', '_' or '+', a letter or digit first"
             )
     for alias, maker in agents.items():
+        problems.found += [
+            f"agent {alias!r} keeps {kept}, which must not lie in the run's folder or around it" for kept in _misplaced(maker, out)
+        ]
         for task in tasks:
             if maker and maker.sample.capabilities.needs_network and not task.conditions.network:
                 problems.found.append(f"agent {alias!r} needs the network, which task {task.id!r} does not allow")
@@ -242,9 +270,20 @@ def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out:
         sandbox=sandbox[0],
         sandbox_origin=sandbox[1],
         channels={name: spec for name, (spec, _) in channels.items()},
-        origins=(*(m.offer.origin for m in agents.values()), *(origin for _, origin in made), *models.origins.values()),
+        origins=(
+            *(o for m in agents.values() for o in (m.offer.origin, *m.parts)),
+            *(origin for _, origin in made),
+            *models.origins.values(),
+        ),
         gateway=gateway[0] if gateway else None,
     )
+
+
+def _misplaced(maker: AgentMaker | None, out: Path) -> list[Path]:
+    """What an agent keeps from session to session in, or around, the folder of the run."""
+    run = out.resolve()
+    kept = [Path(path).resolve() for path in getattr(maker.sample, "keeps", ())] if maker else []
+    return [path for path in kept if path.is_relative_to(run) or run.is_relative_to(path)]
 
 
 def _writable(path: Path) -> bool:

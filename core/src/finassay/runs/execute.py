@@ -30,8 +30,9 @@ from finassay.runs.access import LOG, Meter, SessionAccess, needs_gateway, open_
 from finassay.runs.brief import make_brief
 from finassay.runs.build import Built
 from finassay.runs.folder import RunFolder, SessionKey
-from finassay.runs.identity import digest_of, session_identity
+from finassay.runs.identity import BEGUN_WITH, digest_of, session_identity
 from finassay.runs.interpreter import masked_packages
+from finassay.runs.learning import learn
 from finassay.runs.plan import MAX_RERUNS, Planned, plan_session
 from finassay.session.loop import Ending, Participants, Session, Store, Unfinished
 from finassay.session.turns import Halted
@@ -134,11 +135,16 @@ class Runner:
             maker.sample,
             maker.offer.origin,
             {**maker.choice.options, **({"models": dict(maker.models.asked)} if maker.models.asked else {})},
+            maker.identity,
             simulator,
             sandbox,
             built.personas[task.persona][1],
             brief.instructions,
         )
+
+    def learn(self, key: SessionKey) -> str:
+        """Let the agent of a graded session learn from it, if it does; a line about it, or empty. No grade depends on it."""
+        return learn(self.folder, self.tasks[key.task], key, self.built.agents[key.agent], self._redact)
 
     def run(self, plan: list[Planned], progress: Progress, after: Callable[[SessionKey], None], stop: threading.Event) -> None:
         """Hold what the plan says; `after` is called for every session that has ended, also for reused ones.
@@ -244,12 +250,13 @@ class Runner:
             with ExitStack() as stack:
                 here = stack.enter_context(serving(key.id, again=self.folder.times_set_aside(key)))
                 agent = maker.make()
+                identity = self._begun(key, agent, identity)
                 access = self._access(key, agent.capabilities, here, stack)
                 box = self._box(key, agent.capabilities, access, stack)
                 tells_itself = access is None and not maker.models.asked
                 ledger = self.built.models.ledger if tells_itself else None
                 observer = _SessionObserver(key, self.observers, progress, here, ledger, maker.choice.id)
-                who = self._participants(key, agent, box, access)
+                who = evolve(self._participants(key, agent, box, access), begun_with=identity.get(BEGUN_WITH, {}))
                 session = Session(who, Store(events, sealed, self.folder.blobs, workspace), seed=self._seed(key), observer=observer)
                 with self._lock:
                     if self._halted:
@@ -267,6 +274,14 @@ class Runner:
                 self._active.pop(key, None)
             events.close()
             sealed.close()
+
+    def _begun(self, key: SessionKey, agent: Agent, identity: dict[str, Any]) -> dict[str, Any]:
+        """The identity with what the agent begins the session with, or began it with where it is resumed."""
+        begins_with = getattr(agent, "begins_with", None)
+        if not callable(begins_with):
+            return identity
+        recorded = self.folder.state(key).identity
+        return {**identity, BEGUN_WITH: recorded.get(BEGUN_WITH, {}) if recorded else to_json(begins_with())}
 
     def _participants(self, key: SessionKey, agent: Agent, box: Box | None, access: SessionAccess | None) -> Participants:
         task = self.tasks[key.task]
@@ -331,7 +346,7 @@ class Runner:
         return BoxSpec(
             workspace=self.folder.workspace(key),
             readable=(*capabilities.readable, *(path for channel in self._channels(task) for path in channel.readable)),
-            hidden=masked_packages(keep={maker.offer.distribution}),
+            hidden=masked_packages(keep={maker.offer.distribution, *(part.distribution for part in maker.parts)}),
             environment=dict(capabilities.environment),
             network=task.conditions.network,
             services=access.session.services if access else (),

@@ -2,12 +2,16 @@
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from finassay.api.agent import Agent
 from finassay.api.component import Origin
 from finassay.api.task import Task
 from finassay.records.convert import to_json
+
+BEGUN_WITH: Final = "begun_with"
+"""The part that each session has of its own: what its agent began with. A session that is resumed keeps it."""
 
 
 def digest_of(parts: Any) -> str:
@@ -22,6 +26,7 @@ def session_identity(
     agent: Agent,
     agent_origin: Origin,
     agent_options: dict[str, Any],
+    agent_identity: Mapping[str, Any],
     simulator: dict[str, Any],
     sandbox: dict[str, Any],
     persona: Origin,
@@ -32,7 +37,12 @@ def session_identity(
         "task": {"id": task.id, "digest": digest_of(to_json(task))},
         "repeat": repeat,
         "seed": seed,
-        "agent": {**to_json(agent_origin), "program_version": agent.version, "options": agent_options},
+        "agent": {
+            **to_json(agent_origin),
+            "program_version": agent.version,
+            "options": agent_options,
+            **({"identity": dict(agent_identity)} if agent_identity else {}),
+        },
         "simulator": simulator,
         "persona": to_json(persona),
         "sandbox": sandbox,
@@ -42,5 +52,5 @@ def session_identity(
 
 
 def differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Names of the parts that differ."""
-    return sorted(name for name in set(old) | set(new) if old.get(name) != new.get(name))
+    """Names of the parts that differ, of those that must not."""
+    return sorted(name for name in (set(old) | set(new)) - {BEGUN_WITH} if old.get(name) != new.get(name))

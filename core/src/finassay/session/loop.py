@@ -1,11 +1,11 @@
 """Holding a session: u0, a1, u1, … until the user is satisfied, gives up, or a limit is reached."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from attrs import evolve, frozen
+from attrs import Factory, evolve, frozen
 
 from finassay.api.agent import Agent, Setting, Usage
 from finassay.api.conversation import Message
@@ -89,6 +89,8 @@ class Participants:
     """The agent's way to model APIs and channels."""
     metered: Callable[[Usage], Usage] = lambda own: own
     """What a turn used, given what the agent says of it; asked when the turn's processes have ended."""
+    begun_with: Mapping[str, Any] = Factory(dict)
+    """What the agent said before the session began (`Agent.begins_with`)."""
 
 
 @frozen
@@ -179,7 +181,7 @@ class Session:
             self._finalize()
 
     def _setting(self) -> Setting:
-        return Setting(self.who.brief, self.who.box, self.state.conversation, self.who.access)  # type: ignore[arg-type]
+        return Setting(self.who.brief, self.who.box, self.state.conversation, self.who.access, self.who.begun_with)  # type: ignore[arg-type]
 
     def _prepare_workspace(self) -> None:
         (self.store.workspace / FOLDER).mkdir(parents=True, exist_ok=True)
