@@ -2,6 +2,7 @@
 
 import base64
 import json
+import posixpath
 import re
 import shlex
 from collections.abc import Mapping
@@ -77,8 +78,8 @@ def _write(path: str, text: str, request: ModelRequest, id: str) -> ToolUse:
         full = f"{request.cwd}/{path}" if absolute and request.cwd and not path.startswith("/") else path
         return ToolUse(id, tool.name, _filled(tool, {where: full, what: text}), None, tool.namespace)
     encoded = base64.b64encode(text.encode()).decode()
-    quoted = shlex.quote(path)
-    return _shell(f'mkdir -p -- "$(dirname -- {quoted})" && printf %s {encoded} | base64 -d > {quoted}', request, id)
+    folder = posixpath.dirname(path) or "."  # not by $(dirname ...): some programs refuse command substitution
+    return _shell(f"mkdir -p -- {shlex.quote(folder)} && printf %s {encoded} | base64 -d > {shlex.quote(path)}", request, id)
 
 
 def _mcp(step: Mcp, request: ModelRequest, id: str) -> ToolUse | Search:
