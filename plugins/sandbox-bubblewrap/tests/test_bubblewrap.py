@@ -1,6 +1,8 @@
 """The sandbox `bubblewrap` against the conformance kit, and what is its own."""
 
 import contextlib
+import ctypes
+import errno
 import json
 import os
 import shutil
@@ -537,3 +539,50 @@ def test_a_program_that_does_not_confine_is_found_out(tmp_path: Path):
 
 def test_a_machine_that_has_the_program_does_not_skip_unseen():
     assert WORKS.ok or shutil.which("bwrap") is None, WORKS.detail
+
+
+@needs_bwrap
+def test_settings_of_the_machine_cannot_be_written_whoever_runs_the_harness(open_box):
+    """Root's user id alone lets one write them, and `core_pattern` names a program that runs outside every box."""
+    code = """
+def opens(path):
+    try:
+        os.close(os.open(path, os.O_WRONLY))
+        return True
+    except OSError:
+        return False
+found = [os.path.join(f, n) for f, _, names in os.walk('/proc/sys') for n in names]
+found += [e.path for e in os.scandir('/proc') if e.is_file(follow_symlinks=False)]
+[len(found) > 100, [p for p in found if opens(p)]]
+"""
+    assert ask(open_box(), code) == [True, []]
+
+
+@needs_bwrap
+def test_files_about_the_whole_machine_are_empty(open_box):
+    code = "{n: open('/proc/' + n, 'rb').read(9).decode('latin-1') for n in ('keys', 'key-users', 'timer_list') if os.path.exists('/proc/' + n)}"
+    assert set(ask(open_box(), code).values()) == {""}
+
+
+@needs_bwrap
+def test_keys_in_the_kernels_keyrings_are_out_of_reach(open_box):
+    """The box inherits the harness's session keyring, and its user owns the keys in the user's; no namespace hides either."""
+    harness = """
+libc = ctypes.CDLL(None, use_errno=True)
+numbers = {'x86_64': (248, 250), 'aarch64': (217, 219)}[os.uname().machine]
+"""
+    libc, numbers = ctypes.CDLL(None, use_errno=True), {"x86_64": (248, 250), "aarch64": (217, 219)}[os.uname().machine]
+    keys = [libc.syscall(numbers[0], b"user", b"finassay-test", b"a password", 10, ring) for ring in (-3, -4)]
+    if -1 in keys:
+        pytest.skip(f"the kernel keeps no keys here: {os.strerror(ctypes.get_errno())}")
+    code = f"""
+import ctypes
+{harness}
+text = ctypes.create_string_buffer(64)
+[[libc.syscall(numbers[1], 11, key, text, 64), ctypes.get_errno()] for key in {keys!r}]
+"""
+    try:
+        assert ask(open_box(), code) == [[-1, errno.ENOSYS]] * 2
+    finally:
+        for key, ring in zip(keys, (-3, -4), strict=True):
+            libc.syscall(numbers[1], 9, key, ring)

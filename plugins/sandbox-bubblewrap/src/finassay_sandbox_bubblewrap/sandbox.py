@@ -19,6 +19,7 @@ from finassay.api.sandbox import BoxSpec, Isolation, Probe
 from finassay_sandbox_bubblewrap.view import INSIDE, relays, view
 from finassay_sandbox_local import way
 from finassay_sandbox_local.cgroup import ProcessGroup
+from finassay_sandbox_local.keyrings import without_keyrings
 from finassay_sandbox_local.limits import limited, own_processes, rlimits
 from finassay_sandbox_local.process import BoundedProcess, Supervision
 from finassay_sandbox_local.sandbox import make_folder
@@ -60,6 +61,7 @@ class BubblewrapBox:
         make_folder(spec.workspace / ".home")
         self._own = Path(tempfile.mkdtemp(prefix="finassay-box-"))
         (self._own / "empty").mkdir()
+        (self._own / "nothing").touch()
         (self._own / "passwd").write_text(f"agent:x:{os.getuid()}:{os.getgid()}:agent:{INSIDE}/.home:/bin/sh\n")
         (self._own / "group").write_text(f"agent:x:{os.getgid()}:\n")
         try:
@@ -89,26 +91,31 @@ class BubblewrapBox:
         try:
             with self._lock:
                 process = BoxedProcess(
-                    self._command(argv, described),
+                    self._command(argv, described[0]),
                     environment=variables,
                     cwd="/",
                     stdin=stdin,
                     supervision=self._supervision(),
-                    pass_fds=(described,),
+                    pass_fds=described,
                 )
                 self._started.append(process)
         finally:
-            os.close(described)
+            for descriptor in described:
+                os.close(descriptor)
         return process
 
-    def _describe(self, cwd: str) -> int:
-        """The box as a file that only bubblewrap reads: its arguments can be seen inside, and must not name the host's folders."""
+    def _describe(self, cwd: str) -> tuple[int, ...]:
+        """The box as files that only bubblewrap reads: its arguments can be seen inside, and must not name the host's folders.
+
+        The first holds them; a second, where the machine is known, the filter of system calls that they name.
+        """
         arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "box"]
         arguments += [*(["--share-net"] if self._spec.network else []), *self._view, "--chdir", os.path.join(INSIDE, cwd)]
-        descriptor = os.memfd_create("box")
-        os.write(descriptor, b"".join(os.fsencode(argument) + b"\0" for argument in arguments))
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return descriptor
+        calls = without_keyrings()
+        filters = () if calls is None else (_memory(calls),)
+        for descriptor in filters:
+            arguments += ["--seccomp", str(descriptor)]
+        return _memory(b"".join(os.fsencode(argument) + b"\0" for argument in arguments)), *filters
 
     def _command(self, argv: Sequence[str], described: int) -> list[str]:
         limits, by_kernel, relayed = self._spec.limits, None, relays(self._spec)
@@ -140,6 +147,14 @@ class BubblewrapBox:
         if self._group is not None:
             self._group.remove()
         shutil.rmtree(self._own, ignore_errors=True)
+
+
+def _memory(data: bytes) -> int:
+    """A descriptor at the beginning of a file that is nowhere."""
+    descriptor = os.memfd_create("box")
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def _counts_by_namespace() -> bool:

@@ -35,10 +35,18 @@ ETC: Final = (
 )
 """Of /etc; no folder that may hold a private key."""
 ETC_NETWORK: Final = ("hosts", "resolv.conf", "gai.conf")
+KERNEL: Final = ("acpi", "asound", "bus", "driver", "fs", "irq", "scsi", "sys")
+"""Folders of /proc that set the machine. The kernel lets root's user id write there without any capability: `kernel/core_pattern`, say,
+names a program that runs outside every box."""
+TELLING: Final = (
+    *("kallsyms", "kcore", "key-users", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "latency_stats", "modules"),
+    *("sched_debug", "slabinfo", "timer_list", "timer_stats", "vmallocinfo"),
+)
+"""Files of /proc about the whole machine, the names of keys in keyrings among them, that no agent needs."""
 
 
 def view(spec: BoxSpec, own: Path, tmp_bytes: int) -> list[str]:
-    """Mounts of a box. `own` holds `empty`, `passwd` and `group`. Raises `SandboxError` for a folder that would show too much."""
+    """Mounts of a box. `own` holds `empty`, `nothing`, `passwd` and `group`. Raises `SandboxError` for a folder that would show too much."""
     workspace = spec.workspace.resolve()
     relayed = relays(spec)
     files = way.interpreter_files() if relayed else ()
@@ -47,7 +55,7 @@ def view(spec: BoxSpec, own: Path, tmp_bytes: int) -> list[str]:
         *("--ro-bind", "/usr", "/usr"),
         *_system(),
         *_etc(own, network=spec.network),
-        *("--proc", "/proc", "--dev", "/dev"),
+        *("--proc", "/proc", *_kernel(own), "--dev", "/dev"),
         *("--size", str(tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"),
         *("--size", str(tmp_bytes), "--perms", "1777", "--tmpfs", "/dev/shm"),
         *("--dir", "/run", "--symlink", "../tmp", "/var/tmp"),
@@ -78,6 +86,15 @@ def _system() -> Iterator[str]:
             yield from ("--symlink", os.readlink(path), name)
         elif path.is_dir():
             yield from ("--ro-bind", name, name)
+
+
+def _kernel(own: Path, proc: Path = Path("/proc")) -> Iterator[str]:
+    """What of /proc is shown read-only, and what is masked: bubblewrap itself leaves most of it to the permissions of the files."""
+    for entry in sorted(os.scandir(proc), key=lambda e: e.name):
+        if entry.name in TELLING:
+            yield from ("--ro-bind", str(own / "nothing"), f"/proc/{entry.name}")
+        elif entry.name in KERNEL or (entry.is_file(follow_symlinks=False) and entry.stat().st_mode & 0o222):
+            yield from ("--ro-bind", str(proc / entry.name), f"/proc/{entry.name}")
 
 
 def _etc(own: Path, *, network: bool) -> Iterator[str]:

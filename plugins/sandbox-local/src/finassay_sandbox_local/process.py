@@ -25,6 +25,7 @@ from attrs import frozen
 from finassay.api.errors import SandboxError
 from finassay.api.sandbox import MAX_LINE_BYTES
 from finassay_sandbox_local import supervise
+from finassay_sandbox_local.keyrings import join_own_keyring
 
 STDERR_TAIL: Final = 16_384
 CUT_MARK: Final = b" [line cut]"
@@ -55,6 +56,7 @@ class _Launcher:
 
 
 def _popen(argv: Sequence[str], how: Mapping[str, Any]) -> subprocess.Popen[bytes]:
+    join_own_keyring()  # of this thread, which does nothing else: the program inherits it, and shares it with no other
     return subprocess.Popen(list(argv), **how)
 
 
