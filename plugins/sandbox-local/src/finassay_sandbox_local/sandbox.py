@@ -61,9 +61,19 @@ class LocalBox:
         self, argv: Sequence[str], *, stdin: bytes | None = b"", environment: Mapping[str, str] | None = None, cwd: str = "."
     ) -> BoundedProcess:
         """Start a program in the workspace. Raises `SandboxError`."""
+        return self.start(argv, stdin=stdin, environment=environment or {}, folder=self.folder(cwd))
+
+    def folder(self, cwd: str) -> Path:
+        """Where a program starts. Raises `SandboxError` for a place outside the workspace."""
         folder = (self.workspace / cwd).resolve()
         if not folder.is_relative_to(self.workspace):
             raise SandboxError(f"{cwd!r} lies outside the workspace")
+        return folder
+
+    def start(
+        self, argv: Sequence[str], *, stdin: bytes | None, environment: Mapping[str, str], folder: Path, pass_fds: Sequence[int] = ()
+    ) -> BoundedProcess:
+        """Start a command under supervision, with the box's environment."""
         name, _, value = self._marker.partition("=")
         variables = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -71,11 +81,13 @@ class LocalBox:
             "TMPDIR": str(self.workspace / ".tmp"),
             "LANG": "C.UTF-8",
             **self._spec.environment,
-            **(environment or {}),
+            **environment,
             name: value,
         }
         with self._lock:
-            process = BoundedProcess(argv, environment=variables, cwd=folder, stdin=stdin, supervision=self._supervision())
+            process = BoundedProcess(
+                argv, environment=variables, cwd=folder, stdin=stdin, supervision=self._supervision(), pass_fds=pass_fds
+            )
             self._started.append(process)
         return process
 

@@ -1,0 +1,1 @@
+"""Sandbox by Landlock and seccomp."""
