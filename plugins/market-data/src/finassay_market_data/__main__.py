@@ -27,11 +27,10 @@ def main(arguments: list[str] | None = None) -> int:
     except MarketError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    from finassay_market_data.server import end_with_parent, make_server, serve_http, serve_stdio
+    from finassay_market_data.server import make_server, serve_http, serve_stdio
 
     server = make_server(market, version("finassay-market-data"))
     if not given.http:
-        end_with_parent()
         serve_stdio(server)
         return 0
     try:

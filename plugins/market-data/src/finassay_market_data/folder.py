@@ -1,5 +1,6 @@
 """A folder of price files, whatever their shape: found by looking at names and columns, read when it is asked for."""
 
+import logging
 import os
 import re
 import threading
@@ -23,6 +24,7 @@ MAX_DEPTH: Final = 4
 MAX_TICKERS: Final = 50_000
 MAX_HELD: Final = 100_000_000
 """Values held in memory of files that hold one ticker; the least recently used go first."""
+MAX_TOLD: Final = 100
 _PARTITION: Final = re.compile(r"(?:ticker|symbol)=(.+)", re.IGNORECASE)
 
 Shape = Literal["wide", "long", "single"]
@@ -259,6 +261,8 @@ class FolderMarket:
             return load(source, self.cutoff)
         except UnreadableError as error:
             self.left.append((source.path.name, str(error)))
+            if len(self.left) <= MAX_TOLD:
+                logging.getLogger(__package__).warning("not taken: %r %s", source.path.name, error)
             return {}
 
     def _shared_calendar(self, series: Series) -> Series:

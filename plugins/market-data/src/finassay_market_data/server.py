@@ -1,11 +1,9 @@
 """The market over MCP, with the official SDK: on stdin and stdout, or on streamable HTTP."""
 
 import hmac
-import os
 import socket
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -153,16 +151,3 @@ def serve_http(server: Server[Any], host: str, port: int, token: str = "") -> No
         print(f"listening on http://{named}:{listening.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
         config = uvicorn.Config(http_app(server, token, host), log_level="warning", access_log=False, lifespan="on", ws="none")
         uvicorn.Server(config).run(sockets=[listening])
-
-
-def end_with_parent() -> None:
-    """End this process when the one that started it is gone, where the system can do that (Linux)."""
-    if sys.platform != "linux":
-        return
-    import ctypes
-    import signal
-
-    parent = os.getppid()
-    setting = partial(ctypes.CDLL(None).prctl, 1)  # PR_SET_PDEATHSIG
-    if setting(int(signal.SIGTERM)) == 0 and os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,6 @@
+from finassay.testing.cases import ComponentConformance
+
+
+class TestMarketData(ComponentConformance):
+    kind = "channel"
+    id = "market-data"
