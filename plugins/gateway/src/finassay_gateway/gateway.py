@@ -110,6 +110,9 @@ def _preload(channels: bool) -> None:
 
     if channels:
         import finassay_gateway.channels  # noqa: F401
+    from finassay_gateway.quiet import hush
+
+    hush()
 
 
 class Engine:

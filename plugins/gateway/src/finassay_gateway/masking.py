@@ -5,13 +5,15 @@ from typing import Final
 
 MASK: Final = b"[key]"
 _PIECE: Final = 8
+SHORTEST: Final = 8
+"""Shorter ones are words (`none`, `EMPTY`) for servers that want no key, and masking them would spoil answers."""
 
 
 class Masker:
     """Takes secrets out of a stream, also those that are spread over two chunks. Holds back only what may be the beginning of one."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = sorted((s.encode() for s in secrets if s), key=len, reverse=True)
+        self._secrets = sorted((s.encode() for s in secrets if len(s) >= SHORTEST), key=len, reverse=True)
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:

@@ -103,7 +103,8 @@ class ModelCall:
             raise RefusedError(400, "query", "The gateway does not pass this query on.")
         raw = await asgi.read_body(self._receive, self._session.max_body, self._hold)
         self._digest = hashlib.sha256(raw).hexdigest()
-        body = asgi.decoded(raw, asgi.header(self._scope, b"content-encoding"), self._session.max_body)
+        encoding = asgi.header(self._scope, b"content-encoding")
+        body = await asyncio.to_thread(asgi.decoded, raw, encoding, self._session.max_body) if encoding else raw
         url = self._upstream.url + target.path + (f"?{urlencode(pairs)}" if pairs else "")
         if method != "POST":
             return Outgoing(target, url, b"")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from finassay.api.errors import SandboxError
+from finassay_gateway.quiet import THREAD
 
 if TYPE_CHECKING:
     import uvicorn
@@ -39,7 +40,7 @@ class Server:
     def __init__(self, app: "App") -> None:
         self._app = app
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="finassay-gateway", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
         self._folder = _private_folder()
         self._tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._uvicorn: uvicorn.Server | None = None
