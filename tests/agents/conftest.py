@@ -19,7 +19,7 @@ from finassay.api.channel import ChannelSpec, McpServer, ServerSpec
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import LogEvent
 from finassay.api.gateway import Access, GatewayCall, GatewaySpec
-from finassay.api.sandbox import Box, BoxSpec, Service
+from finassay.api.sandbox import Box, BoxSpec, Limits, Service
 from finassay.api.task import Brief
 from finassay.catalog.catalog import Catalog
 from finassay_cli_kit.testing import ModelServer
@@ -161,7 +161,15 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
             access, services = _direct(server) if way == "direct" else _gateway(agent, server, monkeypatch, stack, calls)
             sandbox = Catalog.installed().create("sandbox", "local" if way == "direct" else "bubblewrap")[0]
             wanted = agent.capabilities
-            box = sandbox.open(BoxSpec(folder, wanted.readable, environment=dict(wanted.environment), services=services))
+            box = sandbox.open(
+                BoxSpec(
+                    folder,
+                    wanted.readable,
+                    environment=dict(wanted.environment),
+                    services=services,
+                    limits=Limits(reserved_bytes=wanted.reserved_bytes),
+                )
+            )
             stack.callback(box.close)
             agent.start(Setting(Brief("test", BRIEF, 6, 60, ("price",), False), box, history or Conversation(), access))
             stack.callback(agent.finalize)

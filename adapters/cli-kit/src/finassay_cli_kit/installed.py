@@ -26,6 +26,8 @@ class InstalledAgent(CommandLineAgent):
     """The model API at the gateway whose protocol its program speaks, by default."""
     reports_usage: ClassVar[bool] = True
     reports_cost: ClassVar[bool] = False
+    reserved_bytes: ClassVar[int] = 0
+    """As in `AgentCapabilities`."""
 
     def __init__(self, options: ProgramOptions, /) -> None:
         self.program = find_program(self.spec, options.program, getattr(options, "node", ""))
@@ -42,6 +44,7 @@ class InstalledAgent(CommandLineAgent):
             channels=True,
             readable=tuple(dict.fromkeys((*self.program.readable, *self._runtime.readable))),
             environment=self._runtime.environment,
+            reserved_bytes=self.reserved_bytes,
         )
 
     def read_login(self) -> Login:

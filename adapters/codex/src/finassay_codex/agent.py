@@ -1,6 +1,7 @@
 """The agent `codex`: Codex CLI, started once per turn as `codex exec`."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Final, Literal
 
@@ -24,7 +25,19 @@ HOME: Final = "codex"
 """Its folder in the private home: configuration, conversations."""
 TOKEN: Final = "FINASSAY_TOKEN"
 SHELL_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
-OFF: Final = ("apps", "plugins", "memories", "hooks", "goals", "image_generation", "browser_use", "computer_use")
+NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
+"""What the program does not take in the name of an MCP server."""
+OFF: Final = (
+    "apps",
+    "plugins",
+    "memories",
+    "hooks",
+    "goals",
+    "image_generation",
+    "browser_use",
+    "computer_use",
+    "unbounded_connection_retries",
+)
 """Features that reach for the user's own accounts, extensions or devices, or remember."""
 
 
@@ -58,6 +71,7 @@ class CodexAgent(InstalledAgent):
         native=("@openai/codex-*/vendor/*/bin/codex",),
     )
     upstream = "openai"
+    reserved_bytes = 32 * 2**30  # the host of its code mode; without it every tool call of a model of its catalogue fails
 
     def __init__(self, options: CodexOptions, /) -> None:
         self.options = options
@@ -123,7 +137,7 @@ class CodexAgent(InstalledAgent):
             names = {header: f"FINASSAY_MCP_{number}_{place}" for place, header in enumerate(server.headers, start=1)}
             variables |= {names[header]: value for header, value in server.headers.items()}
             table = {"url": server.url, "env_http_headers": names, "tool_timeout_sec": max(1, int(turn.seconds))}
-            settings.append(f"mcp_servers.{_toml(server.name)}={_toml(table)}")
+            settings.append(f"mcp_servers.{NOT_IN_NAMES.sub('_', server.name)}={_toml(table)}")
         return settings, variables
 
     def events(self, line: bytes) -> Iterable[KitEvent]:

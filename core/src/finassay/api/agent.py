@@ -39,6 +39,8 @@ class AgentCapabilities:
     """Host folders that its processes must be able to read: its interpreter, its program."""
     environment: Mapping[str, str] = Factory(dict)
     """Variables that its processes need, besides those that the sandbox sets. Never a key."""
+    reserved_bytes: int = 0
+    """Address space that a process of it reserves without using it, as JavaScript engines do; see `Limits`."""
 
 
 @frozen

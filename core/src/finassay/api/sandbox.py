@@ -12,6 +12,8 @@ class Limits:
     """Resource limits of every process in a box; None leaves the machine's own."""
 
     memory_bytes: int | None = 8 * 2**30
+    reserved_bytes: int = 0
+    """Added to `memory_bytes` where a sandbox can only limit the address space of a process, not what it uses."""
     processes: int | None = 256
     file_bytes: int | None = 4 * 2**30
 
@@ -39,7 +41,7 @@ class BoxSpec:
     readable: tuple[Path, ...] = ()
     """Host folders that are visible, read-only, at their own paths."""
     hidden: tuple[Path, ...] = ()
-    """Folders under `readable` ones that are masked by empty folders: evaluation code and grammars that are installed beside an agent."""
+    """Folders and files under `readable` ones that are masked by empty ones: evaluation code and grammars that are installed beside an agent."""
     environment: Mapping[str, str] = Factory(dict)
     """The whole environment of its processes, besides PATH, HOME, TMPDIR and LANG, which the sandbox sets."""
     network: bool = False

@@ -10,30 +10,39 @@ from finassay.cli.words import one_line
 
 
 def print_results(results: Iterable[Any]) -> bool:
-    """One line a check; whether every 'must' holds."""
-    passed = True
-    count = 0
+    """One line a check, and how many there were of each outcome; whether every 'must' holds."""
+    counts: dict[str, int] = {"ok": 0, "FAILS": 0, "should": 0, "n/a": 0}
     for result in results:
-        count += 1
-        word, colour = ("ok", "green") if result.ok else (("FAILS", "red") if result.level == "must" else ("should", "yellow"))
-        passed &= result.ok or result.level != "must"
+        word, colour = _outcome(result)
+        counts[word] += 1
         click.echo(
             f"{click.style(word, fg=colour)}  {one_line(f'{result.id}: {result.reason}')}"
-            + (f"\n      {one_line(result.detail, 2_000)}" if result.detail and not result.ok else "")
+            + (f"\n      {one_line(result.detail, 2_000)}" if result.detail and word != "ok" else "")
         )
-    if count == 0:
+    if not any(counts.values()):
         raise FinassayError("nothing was checked")
-    return passed
+    words = {"ok": "hold", "FAILS": "fail", "should": "should hold and do not", "n/a": "do not apply"}
+    click.echo(f"{sum(counts.values())} checks: " + ", ".join(f"{n} {words[word]}" for word, n in counts.items() if n))
+    return counts["FAILS"] == 0
+
+
+def _outcome(result: Any) -> tuple[str, str]:
+    if not result.applies:
+        return "n/a", "blue"
+    if result.ok:
+        return "ok", "green"
+    return ("FAILS", "red") if result.level == "must" else ("should", "yellow")
 
 
 @click.command()
 @click.argument("kind")
 @click.argument("name")
 @click.option("-o", "--option", "options", multiple=True, help="Option of the component: KEY=VALUE.")
-def conform(kind: str, name: str, options: tuple[str, ...]) -> None:
+@click.option("-g", "--gateway", multiple=True, help="Option of the gateway that an agent's model calls go through: KEY=VALUE.")
+def conform(kind: str, name: str, options: tuple[str, ...], gateway: tuple[str, ...]) -> None:
     """Test an installed component of KIND called NAME against what its protocol promises; black box, whatever is installed.
 
-    A simulator or judge that talks to a model does so here as well, and costs what it costs.
+    A simulator, judge or agent that talks to a model does so here as well, and costs what it costs.
     """
     from finassay.catalog.catalog import Catalog, kind_named
     from finassay.catalog.kinds import KINDS
@@ -44,7 +53,7 @@ def conform(kind: str, name: str, options: tuple[str, ...]) -> None:
     found = kind_named(kind)
     if found is None:
         raise UsageError(f"no kind {kind!r}", hint=f"Kinds: {', '.join(KINDS)}.")
-    values = {key: parse_value(value) for key, _, value in (o.partition("=") for o in options)}
+    values, way = ({key: parse_value(value) for key, _, value in (o.partition("=") for o in given)} for given in (options, gateway))
     catalog = Catalog.installed()
-    if not print_results(run_conformance(catalog, found.name, name, values, ModelService(catalog))):
+    if not print_results(run_conformance(catalog, found.name, name, values, ModelService(catalog), gateway=way)):
         raise FinassayError(f"{found.name} {name!r} does not conform")

@@ -350,7 +350,7 @@ class Runner:
             environment=dict(capabilities.environment),
             network=task.conditions.network,
             services=access.session.services if access else (),
-            limits=Limits(memory_bytes=int(self.settings.memory_gb * 2**30)),
+            limits=Limits(memory_bytes=int(self.settings.memory_gb * 2**30), reserved_bytes=capabilities.reserved_bytes),
         )
 
     def _seed(self, key: SessionKey) -> int:

@@ -14,13 +14,15 @@ import pytest
 class ComponentConformance:
     """Runs every check of the kind; a failed 'must' fails the test, a failed 'should' warns in the report.
 
-    Required: `kind` and `id`; a component that talks to models also wants `models`, such as `FakeModels`. Reserved: `test_conforms` cannot be overridden, so that a component cannot excuse itself.
+    Required: `kind` and `id`; a component that talks to models also wants `models`, such as `FakeModels`;
+    an agent whose program calls models wants `access`, such as `Access` to a scripted server. Reserved: `test_conforms` cannot be overridden, so that a component cannot excuse itself.
     """
 
     kind: ClassVar[str] = ""
     id: ClassVar[str] = ""
     options: ClassVar[Mapping[str, Any]] = {}
     models: ClassVar[Any] = None
+    access: ClassVar[Any] = None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -33,7 +35,7 @@ class ComponentConformance:
 
         if not self.kind or not self.id:
             pytest.fail(f"{type(self).__name__} must say which component it tests: kind = 'agent'; id = 'codex'")
-        results = list(run_conformance(Catalog.installed(), self.kind, self.id, self.options, self.models))
+        results = list(run_conformance(Catalog.installed(), self.kind, self.id, self.options, self.models, self.access))
         failed = [f"{r.id}: {r.reason}: {r.detail}" for r in results if not r.ok and r.level == "must"]
         assert results, "nothing was checked"
         assert not failed, "\n".join(failed)

@@ -5,12 +5,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import Factory, frozen
 
+from finassay.api.gateway import Access
 from finassay.api.model import Models
 from finassay.catalog.catalog import Catalog, Offer
 from finassay.runs.build import best_sandbox
-from finassay.testing import grammars, kinds, processes
+from finassay.testing import grammars, kinds, processes, sandboxes
 from finassay.testing.result import Result, conformance, require, run_checks
 
 HEAVY = (
@@ -38,6 +39,9 @@ class ComponentSubject:
     offer: Offer
     options: Mapping[str, Any]
     models: Models | None = None
+    access: Access | None = None
+    gateway: Mapping[str, Any] = Factory(dict)
+    """Options of the gateway `standard`, for an agent that needs one."""
 
     def create(self) -> Any:
         return self.catalog.create(self.offer.kind, self.offer.qualified, self.options, models=self.models)[0]
@@ -82,7 +86,12 @@ def _creates(subject: ComponentSubject) -> None:
 
 
 _SUBJECTS: dict[str, Callable[[ComponentSubject], Any]] = {
-    "agent": lambda s: processes.AgentSubject(s.create, s.catalog.create("sandbox", best_sandbox(s.catalog))[0]),
+    "agent": lambda s: processes.AgentSubject(
+        s.create,
+        s.catalog.create("sandbox", best_sandbox(s.catalog))[0],
+        access=s.access,
+        gateway=lambda: s.catalog.create("gateway", "standard", s.gateway)[0],
+    ),
     "persona": lambda s: kinds.PersonaSubject(s.create().persona),
     "grammar": lambda s: grammars.GrammarSubject(s.create()),
     "simulator": lambda s: kinds.SimulatorSubject(s.create()),
@@ -90,7 +99,7 @@ _SUBJECTS: dict[str, Callable[[ComponentSubject], Any]] = {
     "model": lambda s: kinds.ModelSubject(s.offer.id, _name(s), s.catalog.factory(s.offer), s.create()),
     "check": lambda s: kinds.CheckSubject(s.create()),
     "reader": lambda s: kinds.ReaderSubject(s.create()),
-    "sandbox": lambda s: processes.SandboxSubject(s.create()),
+    "sandbox": lambda s: sandboxes.SandboxSubject(s.create()),
     "channel": lambda s: s.create(),
     "guidance": lambda s: s.create(),
     "reporter": lambda s: s.create(),
@@ -104,13 +113,20 @@ def _name(subject: ComponentSubject) -> str:
 
 
 def run_conformance(
-    catalog: Catalog, kind: str, name: str, options: Mapping[str, Any] | None = None, models: Models | None = None
+    catalog: Catalog,
+    kind: str,
+    name: str,
+    options: Mapping[str, Any] | None = None,
+    models: Models | None = None,
+    access: Access | None = None,
+    gateway: Mapping[str, Any] | None = None,
 ) -> Iterator[Result]:
     """Every result for an installed component; `models` for one that talks to models.
 
-    What cannot even be loaded ends after the checks that say so. Raises `CatalogError`.
+    An agent whose program calls models gets `access`; without it the gateway `standard` is opened with the options of `gateway`, and what is asked there is
+    paid. What cannot even be loaded ends after the checks that say so. Raises `CatalogError`.
     """
-    subject = ComponentSubject(catalog, catalog.find(kind, name), options or {}, models)
+    subject = ComponentSubject(catalog, catalog.find(kind, name), options or {}, models, access, gateway or {})
     ready = True
     for result in run_checks("component", subject):
         ready &= result.ok or result.level != "must"

@@ -1,167 +1,22 @@
-"""Conformance of sandboxes and agents: the kinds that run processes."""
+"""Conformance of agents."""
 
-import os
-import socket
-import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import field, frozen
 
-from finassay.api.agent import Agent, Setting, TurnContext
+from finassay.api.agent import Agent, AgentCapabilities, Diagnosable, Setting, TurnContext
 from finassay.api.delivery import LogEvent
 from finassay.api.errors import AgentError
-from finassay.api.sandbox import Box, BoxSpec, Limits, Sandbox
+from finassay.api.gateway import Access, Gateway, GatewaySpec
+from finassay.api.sandbox import Box, BoxSpec, Sandbox, Service
 from finassay.api.task import Brief
 from finassay.runs.interpreter import interpreter_folders
 from finassay.session.intake import FOLDER
 from finassay.testing.result import conformance, require
-
-PYTHON = sys.executable
-SECRET = "FINASSAY_CONFORMANCE_SECRET"
-
-
-# -- sandboxes --------------------------------------------------------------------------------------------------------
-
-
-@frozen
-class SandboxSubject:
-    sandbox: Sandbox
-
-
-@contextmanager
-def _box(sandbox: Sandbox, limits: Limits = Limits(), *, network: bool = False) -> Iterator[Box]:
-    with tempfile.TemporaryDirectory(prefix="conform-") as folder:
-        workspace = Path(folder) / "workspace"
-        workspace.mkdir()
-        box = sandbox.open(BoxSpec(workspace, interpreter_folders(), network=network, limits=limits))
-        try:
-            yield box
-        finally:
-            box.close()
-
-
-def _run(box: Box, code: str, *arguments: str, seconds: float = 30) -> tuple[int | None, str]:
-    process = box.spawn([PYTHON, "-c", code, *arguments])
-    output = b"\n".join(process.lines())
-    return process.wait(seconds), output.decode("utf-8", "replace")
-
-
-@conformance("sandbox", "runs", "a program starts, reads its input and its exit code is told")
-def _runs(subject: SandboxSubject) -> None:
-    with _box(subject.sandbox) as box:
-        process = box.spawn([PYTHON, "-c", "import sys; print(sys.stdin.read()[::-1]); sys.exit(7)"], stdin="grün".encode())
-        lines = list(process.lines())
-        require(lines == ["nürg".encode()], f"output {lines!r}")
-        require(process.wait(10) == 7, "the exit code is lost")
-
-
-@conformance("sandbox", "clean-environment", "no variable reaches an agent that was not named")
-def _environment(subject: SandboxSubject) -> None:
-    os.environ[SECRET] = "1"
-    try:
-        with _box(subject.sandbox) as box:
-            _, output = _run(box, "import os; print(sorted(os.environ))")
-            require(SECRET not in output, f"sees {output}")
-    finally:
-        del os.environ[SECRET]
-
-
-@conformance("sandbox", "hides-files", "an agent must not see tasks, runs or other sessions", applies=lambda s: s.sandbox.isolation.files)
-def _hides(subject: SandboxSubject) -> None:
-    with tempfile.TemporaryDirectory(prefix="conform-secret-") as outside:
-        secret = Path(outside) / "secret"
-        secret.write_text("hidden")
-        with _box(subject.sandbox) as box:
-            _, output = _run(
-                box,
-                "import sys, os; print(os.path.exists(sys.argv[1])); print(os.listdir('/home') if os.path.isdir('/home') else [])",
-                str(secret),
-            )
-            require(output.split("\n")[0] == "False", "a file outside the workspace can be seen")
-            _, output = _run(box, "open('/usr/conform', 'w')")
-            require(not Path("/usr/conform").exists(), "the system's files can be written")
-
-
-@conformance("sandbox", "no-network", "a task without network has none", applies=lambda s: s.sandbox.isolation.network)
-def _network(subject: SandboxSubject) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, _box(subject.sandbox) as box:
-        port = str(server.getsockname()[1])
-        code = "import socket, sys\ntry:\n socket.create_connection(('127.0.0.1', int(sys.argv[1])), 2); print('open')\nexcept OSError: print('shut')"
-        _, output = _run(box, code, port)
-        require(output.strip() == "shut", f"a server of the host answered: {output}")
-
-
-@conformance("sandbox", "stops-everything", "a turn that is stopped leaves no process behind, not even a detached one")
-def _stops(subject: SandboxSubject) -> None:
-    with _box(subject.sandbox) as box:
-        code = (
-            "import subprocess, sys, time\n"
-            'subprocess.Popen([sys.executable, \'-c\', \'import time\\nwhile True: open("beat", "a").write("x"); time.sleep(0.05)\'], start_new_session=True)\n'
-            "print('up', flush=True)\ntime.sleep(600)"
-        )
-        process = box.spawn([PYTHON, "-c", code])
-        require(next(process.lines(), b"") == b"up", "did not start")
-        beat = box.workspace / "beat"
-        _until(beat.exists, 5)
-        started = time.monotonic()
-        box.stop()
-        require(time.monotonic() - started < 15, "stop took over 15 s")
-        size = beat.stat().st_size if beat.exists() else 0
-        time.sleep(0.4)
-        require((beat.stat().st_size if beat.exists() else 0) == size, "a detached child still runs")
-        require(_run(box, "print('again')")[1] == "again", "the box cannot be used after stop")
-
-
-@conformance("sandbox", "memory-limit", "one agent must not take the machine down")
-def _memory(subject: SandboxSubject) -> None:
-    with _box(subject.sandbox, Limits(memory_bytes=512 * 2**20)) as box:
-        code, output = _run(box, "x = bytearray(2 * 2**30); print('got it')")
-        require("got it" not in output, f"2 GB were given under a limit of 512 MB (exit {code})")
-
-
-@conformance("sandbox", "file-size-limit", "one file must not fill the disk")
-def _file_size(subject: SandboxSubject) -> None:
-    with _box(subject.sandbox, Limits(file_bytes=2**20)) as box:
-        _run(box, "f = open('big', 'wb')\nfor _ in range(64): f.write(bytes(2**17)); f.flush()")
-        big = box.workspace / "big"
-        require(not big.exists() or big.stat().st_size <= 2**20, "a file of over 1 MB was written")
-
-
-@conformance("sandbox", "process-limit", "a fork bomb is bounded")
-def _processes(subject: SandboxSubject) -> None:
-    with _box(subject.sandbox, Limits(processes=40)) as box:
-        code = (
-            "import subprocess, sys\nn = 0\ntry:\n"
-            " for _ in range(200): subprocess.Popen(['sleep', '20']); n += 1\n"
-            "except OSError: pass\nprint(n, flush=True)\n"
-        )
-        _, output = _run(box, code)
-        require(not output.strip().isdigit() or int(output) < 200, f"{output.strip()} processes were started under a limit of 40")
-
-
-@conformance("sandbox", "boxes-are-apart", "two sessions never see each other", applies=lambda s: s.sandbox.isolation.files)
-def _apart(subject: SandboxSubject) -> None:
-    with _box(subject.sandbox) as first, _box(subject.sandbox) as second:
-        (first.workspace / "mine").write_text("1")
-        _, output = _run(second, "import os, sys; print(os.path.exists(sys.argv[1]))", str(first.workspace / "mine"))
-        require(output.strip() == "False", "one box sees the other's workspace")
-
-
-def _until(condition: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return condition()
-
-
-# -- agents -----------------------------------------------------------------------------------------------------------
 
 
 @frozen
@@ -172,22 +27,50 @@ class AgentSubject:
     sandbox: Sandbox
     seconds: float = 60.0
     notes: list[str] = field(factory=list)
+    access: Access | None = None
+    """How an agent with a program that calls models reaches them; `gateway` opens a way where this is None."""
+    gateway: Callable[[], Gateway] | None = None
+
+
+@contextmanager
+def _way(subject: AgentSubject, capabilities: AgentCapabilities) -> Iterator[tuple[Access | None, tuple[Service, ...]]]:
+    """To the models of an agent that calls some. Through a gateway that has a key they are asked for real, and paid."""
+    if subject.access is not None or not capabilities.upstreams or subject.gateway is None:
+        yield subject.access, ()
+        return
+    gateway = subject.gateway()
+    try:
+        problems = gateway.problems(capabilities.upstreams, ())
+        require(not problems, f"the agent's models are out of reach: {'; '.join(problems)}")
+        session = gateway.open(GatewaySpec("conform", capabilities.upstreams, models=capabilities.models))
+        try:
+            yield session.access, session.services
+        finally:
+            session.close()
+    finally:
+        gateway.close()
 
 
 @contextmanager
 def _started(subject: AgentSubject, text: str = "") -> Iterator[tuple[Agent, Box, list[LogEvent]]]:
     agent = subject.make()
     log: list[LogEvent] = []
-    with tempfile.TemporaryDirectory(prefix="conform-") as folder:
+    with tempfile.TemporaryDirectory(prefix="conform-") as folder, _way(subject, agent.capabilities) as (access, services):
         workspace = Path(folder) / "workspace"
         (workspace / FOLDER).mkdir(parents=True)
         capabilities = agent.capabilities
-        readable = (*interpreter_folders(), *capabilities.readable)
-        box = subject.sandbox.open(
-            BoxSpec(workspace, readable, environment=dict(capabilities.environment), network=capabilities.needs_network)
+        spec = BoxSpec(
+            workspace,
+            readable=(*interpreter_folders(), *capabilities.readable),
+            environment=dict(capabilities.environment),
+            network=capabilities.needs_network,
+            services=services,
+            limits=Limits(reserved_bytes=capabilities.reserved_bytes),
         )
+        box = subject.sandbox.open(spec)
+        brief = Brief("conform", text or "A conformance test.", 6, subject.seconds, (), capabilities.needs_network)
         try:
-            agent.start(Setting(Brief("conform", text or "A conformance test.", 6, subject.seconds, (), capabilities.needs_network), box))
+            agent.start(Setting(brief, box, access=access))
             yield agent, box, log
         finally:
             agent.finalize()
@@ -256,3 +139,29 @@ def _two(subject: AgentSubject) -> None:
         require(not list((two.workspace / FOLDER).iterdir()), "one session's files lie in the other's folder")
         _send(second, HELLO, 1, log2, subject.seconds)
         require(one.workspace != two.workspace, "one workspace for two")
+
+
+@conformance(
+    "agent",
+    "holds-no-key",
+    "an agent that goes through the gateway needs no key of its own",
+    applies=lambda s: s.make().capabilities.upstreams,
+)
+def _no_key(subject: AgentSubject) -> None:
+    capabilities = subject.make().capabilities
+    require(not capabilities.credentials, f"credentials {capabilities.credentials!r}: the gateway has them")
+    named = [name for name in capabilities.environment if name.upper().endswith(("_KEY", "_TOKEN", "_SECRET"))]
+    require(not named, f"variables {named!r} of its processes look like keys")
+
+
+@conformance("agent", "diagnoses", "`finassay doctor --agents` tells what is there", applies=lambda s: isinstance(s.make(), Diagnosable))
+def _diagnoses(subject: AgentSubject) -> None:
+    agent = subject.make()
+    require(isinstance(agent, Diagnosable), "no diagnose()")
+    started = time.monotonic()
+    told = agent.diagnose()  # type: ignore[attr-defined]
+    require(time.monotonic() - started < 60, "it took more than a minute")
+    require(told.program, "it does not say which program it looked for")
+    require(not told.problem, f"{told.problem}. {told.hint}")
+    for text in (told.program, told.version, told.login, told.problem, told.hint):
+        require("\n" not in text and len(text) < 1_000, f"{text[:200]!r} is not one line")

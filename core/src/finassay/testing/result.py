@@ -10,13 +10,15 @@ Level = Literal["must", "should"]
 
 @frozen
 class Result:
-    """One check's outcome. `reason` is one line that says why the check exists; `detail` what was found."""
+    """One check's outcome. `reason` is one line that says why the check exists; `detail` what was found, or why it does not apply."""
 
     id: str
     level: Level
     reason: str
     ok: bool
     detail: str = ""
+    applies: bool = True
+    """Whether it was made at all; what does not apply to a component is said, not passed over."""
 
 
 class ConformanceFailure(AssertionError):
@@ -33,11 +35,12 @@ class ConformanceCheck:
     reason: str
     call: Callable[[Any], None]
     applies: Callable[[Any], bool]
+    otherwise: str
+    """What it means that it does not apply."""
 
-    def run(self, subject: Any) -> Result | None:
-        """None if the subject's capabilities make the check pointless."""
+    def run(self, subject: Any) -> Result:
         if not self.applies(subject):
-            return None
+            return Result(self.id, self.level, self.reason, True, self.otherwise, applies=False)
         try:
             self.call(subject)
         except Exception as error:  # somebody else's code is what is being tested
@@ -50,12 +53,18 @@ _CHECKS: dict[str, list[ConformanceCheck]] = {}
 
 
 def conformance(
-    kind: str, name: str, reason: str, *, level: Level = "must", applies: Callable[[Any], bool] = lambda subject: True
+    kind: str,
+    name: str,
+    reason: str,
+    *,
+    level: Level = "must",
+    applies: Callable[[Any], bool] = lambda subject: True,
+    otherwise: str = "its capabilities make it pointless",
 ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
     """Declare a check of a kind."""
 
     def declare(call: Callable[[Any], None]) -> Callable[[Any], None]:
-        _CHECKS.setdefault(kind, []).append(ConformanceCheck(kind, f"{kind}/{name}", level, reason, call, applies))
+        _CHECKS.setdefault(kind, []).append(ConformanceCheck(kind, f"{kind}/{name}", level, reason, call, applies, otherwise))
         return call
 
     return declare
@@ -67,11 +76,9 @@ def checks_of(kind: str) -> tuple[ConformanceCheck, ...]:
 
 
 def run_checks(kind: str, subject: Any) -> Iterator[Result]:
-    """Results of the checks that apply."""
+    """Results of every check, those that do not apply included."""
     for check in checks_of(kind):
-        result = check.run(subject)
-        if result is not None:
-            yield result
+        yield check.run(subject)
 
 
 def require(condition: object, detail: str) -> None:

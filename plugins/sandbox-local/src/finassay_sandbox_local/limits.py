@@ -16,7 +16,7 @@ NAMES: Final = {resource.RLIMIT_AS: "as", resource.RLIMIT_FSIZE: "fsize", resour
 def rlimits(limits: Limits, processes: int | None) -> list[tuple[int, int]]:
     """(resource, value) of every limit, none above what the harness itself may have. `processes` is in the kernel's counting."""
     wanted = {
-        resource.RLIMIT_AS: limits.memory_bytes,
+        resource.RLIMIT_AS: None if limits.memory_bytes is None else limits.memory_bytes + limits.reserved_bytes,
         resource.RLIMIT_FSIZE: limits.file_bytes,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NPROC: processes,
