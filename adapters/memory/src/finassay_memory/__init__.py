@@ -1,0 +1,1 @@
+"""An agent with a memory: any installed one, with notes that last from session to session."""
