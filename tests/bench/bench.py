@@ -1,6 +1,6 @@
 """`make bench`: what the harness and the grading cost. Ratios are from one run on one machine; nothing here is a test.
 
-python tests/bench/bench.py [help] [harness] [grading] [regrading]
+python tests/bench/bench.py [help] [harness] [grading] [regrading] [scale]
 """
 
 import resource
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grading
+import scale
 
 if TYPE_CHECKING:
     from finassay.api.task import Task
@@ -143,6 +144,12 @@ def inspect_rate(folder: Path) -> float | None:
 
 
 if __name__ == "__main__":
-    benches = {"help": bench_help, "harness": bench_harness, "grading": grading.bench_grading, "regrading": grading.bench_regrading}
+    benches = {
+        "help": bench_help,
+        "harness": bench_harness,
+        "grading": grading.bench_grading,
+        "regrading": grading.bench_regrading,
+        "scale": scale.bench_scale,
+    }
     for name in sys.argv[1:] or benches:
         benches[name]()
