@@ -1,6 +1,7 @@
 """What the lines of Claude Code's `stream-json` output mean."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said,
 
 REFUSED: Final = (401, 402, 403, 404)
 """Statuses of the API that stay whatever is asked: wrong key, no credit, unknown model."""
+EXIT_CODE: Final = re.compile(r"Exit code (\d{1,3})\b")
 OWN: Final = (400, 413, 422)
 """Those that say that the program asked for something impossible."""
 
@@ -50,20 +52,23 @@ def _assistant(message: Mapping[str, Any]) -> Iterator[KitEvent]:
         elif block.get("type") in ("tool_use", "server_tool_use"):
             yield ToolCall(block["id"], block["name"], block.get("input") or {})
     if isinstance(message.get("usage"), dict):
-        yield UsageReported(_usage(message["usage"]), provisional=True)
+        yield UsageReported(_usage(message["usage"]), provisional=True, call=str(message.get("id")))
 
 
 def _results(message: Mapping[str, Any]) -> Iterator[KitEvent]:
     content = message.get("content")
     for block in content if isinstance(content, list) else ():
         if block.get("type") == "tool_result":
-            yield ToolResult(block["tool_use_id"], _text(block.get("content")), block.get("is_error") is True)
+            text, failed = _text(block.get("content")), block.get("is_error") is True
+            code = EXIT_CODE.match(text) if failed else None
+            yield ToolResult(block["tool_use_id"], text, failed, int(code[1]) if code else None)
 
 
 def _result(data: Mapping[str, Any]) -> Iterator[KitEvent]:
     yield UsageReported(_usage(data.get("usage") or {}))
     cost = data.get("total_cost_usd")
-    if isinstance(cost, int | float):  # of the whole session, also over several processes
+    guessed = any(model.get("costBasis") == "unknown" for model in (data.get("modelUsage") or {}).values())
+    if isinstance(cost, int | float) and not guessed:  # of the whole session, also over several processes
         yield UsageReported(Usage(cost_usd=float(cost)), running_total=True)
     for denial in data.get("permission_denials") or ():
         yield Note(f"not permitted: {denial.get('tool_name')} {json.dumps(denial.get('tool_input'))[:500]}")

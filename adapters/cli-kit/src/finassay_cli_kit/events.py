@@ -44,6 +44,8 @@ class UsageReported:
     """Counts the whole session so far, as some programs do."""
     provisional: bool = False
     """Counts only if the turn ends without a report that is not provisional: what is known of a turn that was cut."""
+    call: str = ""
+    """For a provisional one, the id of the model call: a later report of the same call takes the place of an earlier one."""
 
 
 @frozen

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import Any, Final
 
 from attrs import asdict, evolve
@@ -54,7 +55,8 @@ class ProgramTurn:
         self._events = self._unreadable = 0
         self._reply: list[str] = []
         self._reply_size = 0
-        self._counted = self._provisional = Usage()
+        self._counted = Usage()
+        self._provisional: dict[str, Usage] = {}
         self.total = Usage()
         """The session's running total as last reported in this turn."""
         self.session: str | None = None
@@ -68,7 +70,7 @@ class ProgramTurn:
     @property
     def usage(self) -> Usage:
         counted = add(self._counted, since(self.total, self._total_before))
-        return latest(counted, self._provisional)
+        return latest(counted, reduce(add, self._provisional.values(), Usage()))
 
     def take(self, read: Callable[[bytes], Iterable[KitEvent]], line: bytes) -> None:
         """Read one line of output. A line that the adapter cannot read is noted; it never ends the turn."""
@@ -96,10 +98,10 @@ class ProgramTurn:
             case ToolResult(name, output, is_error, exit_code):
                 data = {"id": clean(name, 200), "output": clean(output), "is_error": is_error, "exit_code": bounded(exit_code)}
                 self._log("tool-result", data)
-            case UsageReported(usage, running_total, provisional):
-                if provisional:
-                    self._provisional = add(self._provisional, usage)
-                    return
+            case UsageReported(usage, _, True, call):
+                if call in self._provisional or len(self._provisional) < MAX_EVENTS:
+                    self._provisional[call or f"#{len(self._provisional)}"] = usage
+            case UsageReported(usage, running_total):
                 if running_total:
                     self.total = latest(usage, self.total)
                 else:
