@@ -6,7 +6,7 @@ import resource
 import pytest
 
 from finassay.records.blobs import BlobStore
-from finassay.session.intake import IntakeLimits, displayed, restore_delivery, take_delivery
+from finassay.session.intake import IntakeLimits, displayed, prepare_delivery, restore_delivery, take_delivery
 
 
 @pytest.fixture
@@ -135,3 +135,91 @@ def test_blobs_refuse_names_that_are_no_hash(tmp_path):
 
 def test_displayed_bounds_length():
     assert len(displayed("x" * 10_000)) <= 300
+
+
+def as_nobody(folder, call):
+    """What `call` gives in a process without root's privileges, to whom `folder` belongs; permissions bind nobody else."""
+    if os.geteuid() != 0:
+        return call()
+    for parent in (folder, *folder.parents):
+        if parent.stat().st_uid == 0 and parent.stat().st_mode & 0o5 != 0o5 and str(parent) != "/":
+            parent.chmod(parent.stat().st_mode | 0o5)
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    reader, writer = os.pipe()
+    if not (child := os.fork()):
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            os.write(writer, repr(call()).encode())
+        except BaseException as error:
+            os.write(writer, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with open(reader, encoding="utf-8") as stream:
+        told = stream.read()
+    assert not told.endswith(")") or "Error(" not in told, told
+    return told
+
+
+def test_an_agent_that_locks_its_folders_is_no_failure_of_the_harness(deliver):
+    (deliver / "a.csv").write_text("x\n")
+    (deliver / "locked").mkdir()
+    workspace, blobs = deliver.parent, BlobStore(deliver.parent / "blobs")
+
+    def act():
+        (deliver / "locked").chmod(0)
+        workspace.chmod(0)
+        taken = take_delivery(workspace, 1, blobs)
+        return [f.path for f in taken.files], [(r.path, "cannot be listed" in r.reason) for r in taken.rejected]
+
+    assert str(as_nobody(workspace, act)) == "(['a.csv'], [('locked', True)])"
+
+
+def test_restoring_writes_through_no_link_that_was_left_under_a_locked_folder(deliver):
+    (deliver / "sub").mkdir()
+    (deliver / "sub" / "b.csv").write_text("delivered\n")
+    workspace, blobs = deliver.parent, BlobStore(deliver.parent / "blobs")
+    delivery = take_delivery(workspace, 1, blobs)
+    outside = workspace / "outside"
+    outside.write_text("untouched")
+
+    def act():
+        (deliver / "sub" / "b.csv").unlink()
+        (deliver / "sub" / "b.csv").symlink_to(outside)
+        (deliver / "sub").chmod(0o500)
+        workspace.chmod(0o500)
+        restore_delivery(workspace, delivery, blobs)
+        return outside.read_text(), (deliver / "sub" / "b.csv").read_text(), (deliver / "sub" / "b.csv").is_symlink()
+
+    assert str(as_nobody(workspace, act)) == "('untouched', 'delivered\\n', False)"
+
+
+def test_restoring_clears_a_tree_that_is_too_deep_for_a_path(deliver):
+    (deliver / "a.csv").write_text("x")
+    blobs = BlobStore(deliver.parent.parent / "blobs")
+    delivery = take_delivery(deliver.parent, 1, blobs)
+    here = os.open(deliver, os.O_RDONLY)
+    for _ in range(3_000):
+        os.mkdir("d" * 50, dir_fd=here)
+        deeper = os.open("d" * 50, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = deeper
+    os.close(here)
+    assert "lies deeper" in take(deliver).rejected[0].reason
+    restore_delivery(deliver.parent, delivery, blobs)
+    assert os.listdir(deliver) == ["a.csv"]
+    assert os.listdir(deliver.parent) == ["deliver"]
+
+
+def test_what_stands_in_the_place_of_deliver_gives_way(deliver, tmp_path):
+    deliver.rmdir()
+    for spoil in (lambda: deliver.symlink_to(tmp_path / "nowhere"), lambda: deliver.write_text("a file"), lambda: os.mkfifo(deliver)):
+        spoil()
+        prepare_delivery(deliver.parent)
+        assert not deliver.is_symlink()
+        assert os.listdir(deliver) == []
+        deliver.rmdir()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from finassay.api.agent import AgentCapabilities
+from finassay.api.delivery import LogEvent
 from finassay.api.errors import AgentError, BudgetError, IntegrityError, ProviderError, ProviderRefusedError, SimulatorError
 from finassay.api.simulator import Decision, Observation, Scene
 from finassay.api.task import Brief
@@ -288,3 +289,28 @@ def test_secrets_are_taken_out_of_what_is_stored(tmp_path):
     session.who = evolve(session.who, redact=lambda text: text.replace("sk-secret", "[redacted]"))
     session.hold({}, "d")
     assert "sk-secret" not in (tmp_path / "events.jsonl").read_text()
+
+
+def test_what_still_runs_when_an_agent_ends_its_turn_is_stopped_before_the_delivery_is_taken():
+    stops: list[str] = []
+
+    class Box:
+        def stop(self):
+            stops.append("stopped")
+
+    outcome = turns.run_turn(ScriptedAgent(("done",)), Box(), "hello", 1, 5, lambda text: text, turns.AgentThread())
+    assert (outcome.text, outcome.cut, stops) == ("done", False, ["stopped"])
+
+
+def test_the_log_of_a_turn_is_bounded_as_a_whole(monkeypatch):
+    monkeypatch.setattr(turns, "MAX_LOG_CHARACTERS", 50_000)
+
+    def flood(message, context):
+        for _ in range(100):
+            context.log(LogEvent(1, "tool-result", {"output": "x" * 10_000, "more": [{"k": "y"}, 7, None]}, 0.0))
+        return "done"
+
+    outcome = turns.run_turn(ScriptedAgent((flood,)), None, "hello", 1, 5, lambda text: text, turns.AgentThread())
+    assert len(outcome.log) == 101
+    assert sum(len(str(event.data)) for event in outcome.log) < 60_000
+    assert outcome.log[-1].data == {"left_out": "the log of this turn is full"}

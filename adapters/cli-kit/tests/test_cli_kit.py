@@ -15,6 +15,7 @@ from finassay.api.delivery import LogEvent
 from finassay.api.errors import AgentError, ProviderError
 from finassay.api.sandbox import BoxSpec, Limits
 from finassay.api.task import Brief
+from finassay.records.files import remove_tree
 from finassay_cli_kit import (
     Command,
     CommandLineAgent,
@@ -28,6 +29,7 @@ from finassay_cli_kit import (
     parse_line,
     python_program,
 )
+from finassay_cli_kit.home import HomeFiles
 from finassay_cli_kit.state import MAX_TRANSCRIPT, Resume, StateFolder
 from finassay_cli_kit.turn import MAX_EVENTS, MAX_NOTES, MAX_REPLY, bounded
 from finassay_cli_kit.usage import add, since, usage_of
@@ -487,3 +489,20 @@ def test_a_program_over_its_memory_limit_is_the_agents_failure(tmp_path: Path):
     with pytest.raises(AgentError, match="MemoryError"):
         agent.send("x", TurnContext(1, 30, lambda event: None, lambda: False))
     box.close()
+
+
+def test_a_file_whose_place_holds_a_folder_without_end_is_written_all_the_same(tmp_path: Path):
+    """However a program spoils its home: that is no failure of the harness."""
+    files = HomeFiles(tmp_path)
+    files.write({"config.json": b"1"}, {})
+    (tmp_path / ".home" / "config.json").unlink()
+    here = os.open(tmp_path / ".home", os.O_RDONLY)
+    for name in ("config.json", *["d" * 50] * 3_000):
+        os.mkdir(name, dir_fd=here)
+        deeper = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = deeper
+    os.close(here)
+    files.write({"config.json": b"2"}, {})
+    assert (tmp_path / ".home" / "config.json").read_bytes() == b"2"
+    remove_tree(tmp_path / ".home")  # which pytest could not

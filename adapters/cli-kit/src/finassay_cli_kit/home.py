@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -92,7 +93,10 @@ def _remove(name: str, folder: int) -> None:
     except FileNotFoundError:
         return
     except (IsADirectoryError, PermissionError):
-        shutil.rmtree(name, dir_fd=folder)
+        try:
+            shutil.rmtree(name, dir_fd=folder)
+        except (OSError, RecursionError):  # locked, or too deep: then it only has to be out of the way
+            os.rename(name, f".left-{secrets.token_hex(6)}", src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def _write_once(data: bytes, name: str, folder: int) -> None:

@@ -53,6 +53,47 @@ def write_json(path: Path, value: Any, *, mode: int = 0o644) -> None:
     write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(), mode=mode)
 
 
+def remove_tree(root: Path) -> None:
+    """Remove a folder that a program nobody trusts has filled: however deep, also where it took permissions away. No link is followed.
+
+    Nothing may write there meanwhile. Raises `OSError` for what cannot be removed all the same; nothing where there is no folder.
+    """
+    if root.is_symlink() or not root.is_dir():
+        return
+    root.chmod(0o700)
+    top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        while names := os.listdir(top):
+            for name in names:
+                if _is_folder(name, top):
+                    _flatten(name, top)
+                else:
+                    os.unlink(name, dir_fd=top)
+    finally:
+        os.close(top)
+    root.rmdir()
+
+
+def _flatten(name: str, top: int) -> None:
+    """Remove one folder of `top`; the folders in it move up, so that no path gets long and nothing recurses."""
+    os.chmod(name, 0o700, dir_fd=top)
+    folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+    try:
+        for inner in os.listdir(folder):
+            if _is_folder(inner, folder):
+                os.chmod(inner, 0o700, dir_fd=folder)  # a folder that is moved must itself be writable
+                os.rename(inner, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
+            else:
+                os.unlink(inner, dir_fd=folder)
+    finally:
+        os.close(folder)
+    os.rmdir(name, dir_fd=top)
+
+
+def _is_folder(name: str, parent: int) -> bool:
+    return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+
+
 def check_schema(data: Any, path: Path, *, kind: str, version: int) -> dict[str, Any]:
     """The object in `data` if it is a stored `kind` of a known schema version. Raises `InvalidFileError`."""
     if not isinstance(data, dict) or data.get("kind") != kind:

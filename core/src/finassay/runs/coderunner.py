@@ -1,5 +1,6 @@
 """Running delivered code again: a writable copy of the delivered tree, a sandbox without network, bounded in everything."""
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -13,6 +14,7 @@ from typing import Final
 
 from finassay.api.delivery import RunResult
 from finassay.api.sandbox import Box, BoxSpec, Limits, Sandbox
+from finassay.records.files import remove_tree
 from finassay.runs.interpreter import masked_packages
 
 UNTOUCHED: Final = 1_000_000_000
@@ -75,13 +77,9 @@ class SandboxCodeRunner:
         return workspace
 
     def close(self) -> None:
-        """Remove every copy, also what a program made unreadable."""
-        for folder, folders, _ in os.walk(self._scratch):
-            for name in folders:
-                path = os.path.join(folder, name)
-                if not os.path.islink(path):
-                    os.chmod(path, 0o700)
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        """Remove every copy, also what a program made unreadable or too deep."""
+        with contextlib.suppress(OSError):
+            remove_tree(self._scratch)
 
 
 def _execute(box: Box, argv: tuple[str, ...], seconds: float) -> tuple[int | None, str, str]:
@@ -138,7 +136,10 @@ def _files(workspace: Path) -> Iterator[tuple[str, os.stat_result]]:
             continue
         for name in sorted(names):
             relative = f"{folder}/{name}" if folder else name
-            status = (workspace / relative).lstat()
+            try:
+                status = (workspace / relative).lstat()
+            except OSError:  # its path is too long
+                continue
             if stat.S_ISDIR(status.st_mode) and relative not in PRIVATE:
                 pending.append(relative)
             elif stat.S_ISREG(status.st_mode) and status.st_mode & stat.S_IRUSR:

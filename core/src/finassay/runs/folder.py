@@ -7,6 +7,7 @@ sessions/ID/          events.jsonl, sealed.jsonl, gradings/HASH.json, feedback.t
 work/                 where the agents of sessions work
 invalid/              sessions that do not count and were run again
 sealed/exchanges/     what models were asked and answered
+sealed/names.key      from which the names under work/ are made
 ledger.jsonl          what models cost
 
 Sealed is what may hold the hidden strategy: tasks/, sealed/, and of each session sealed.jsonl and gradings/. Nobody but the owner can read
@@ -15,10 +16,13 @@ nowhere.
 """
 
 import hashlib
+import hmac
+import os
 import re
+import secrets
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +68,7 @@ class RunFolder:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.blobs = BlobStore(root / "blobs")
+        self._names = b""
 
     def is_sealed(self, path: Path) -> bool:
         """Whether a path in the run may hold what is hidden from agents and from whoever reads the open records."""
@@ -130,8 +135,25 @@ class RunFolder:
         return self.root / "sessions" / key.id
 
     def workspace(self, key: SessionKey) -> Path:
-        """Where the agent of a session works. An agent can see the name, so it tells neither task nor seed."""
-        return self.root / "work" / hashlib.sha256(key.id.encode()).hexdigest()[:12]
+        """Where the agent of a session works. An agent can see the name, so it tells neither task nor seed.
+
+        Without a key of the run's own it would: there are few ids of tasks, and an agent could try them all.
+        """
+        return self.root / "work" / hmac.new(self._naming_key(), key.id.encode(), hashlib.sha256).hexdigest()[:12]
+
+    def _naming_key(self) -> bytes:
+        if not self._names:
+            path = self.root / "sealed" / "names.key"
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                made = path.with_name(f"names.{secrets.token_hex(8)}")  # whole before it has its name: sessions begin at the same time
+                with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+                    stream.write(secrets.token_bytes(32))
+                with suppress(FileExistsError):
+                    os.link(made, path)
+                made.unlink()
+            self._names = path.read_bytes()
+        return self._names
 
     def sessions(self) -> list[SessionKey]:
         """Every recorded session, sorted; what else lies beside them is told by `strays`."""

@@ -5,12 +5,14 @@ import sys
 import sysconfig
 from collections.abc import Collection, Iterator
 from functools import cache
-from importlib.metadata import distributions
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Final
 
 PARTS: Final = ("bin", "etc", "include", "lib", "lib64", "pyvenv.cfg", "share")
 """What an environment consists of."""
+OPEN_GROUPS: Final = ("finassay.agents", "finassay.channels", "finassay.commands", "finassay.models", "finassay.plugins")
+"""Groups of entry points that give away nothing of how tasks are drawn, played or graded."""
 
 
 @cache
@@ -51,22 +53,32 @@ def _hops(path: Path) -> Iterator[Path]:
 
 @cache
 def _own_packages() -> tuple[tuple[str, Path], ...]:
-    """(distribution, folder) of every finassay package that lies in the environment itself."""
+    """(distribution, folder or file) of every finassay package, and of every other that hands something secret to runs, in the environment."""
     found = []
     for distribution in distributions():
-        name = (distribution.name or "").lower().replace("_", "-")
-        if name == "finassay" or name.startswith("finassay-"):
-            tops = {file.parts[0] for file in distribution.files or () if len(file.parts) > 1}
-            folders = [Path(str(distribution.locate_file(top))) for top in sorted(tops - {"..", "bin", "__pycache__"})]
-            found += [(name, folder) for folder in folders if folder.is_dir()]
+        name = _plain(distribution.name or "")
+        if name == "finassay" or name.startswith("finassay-") or _hands_secrets(distribution):
+            files = [file for file in distribution.files or () if file.parts[0] not in ("..", "bin", "/")]
+            tops = {file if file.parts[0] == "__pycache__" else file.parts[0] for file in files}
+            paths = [Path(str(distribution.locate_file(top))) for top in sorted(tops, key=str)]
+            found += [(name, path) for path in paths if path.exists()]
     return tuple(found)
 
 
-def masked_packages(keep: Collection[str]) -> tuple[Path, ...]:
-    """Folders of installed finassay packages that an agent must not read: graders, grammars, tasks' wording.
+def _hands_secrets(distribution: Distribution) -> bool:
+    return any(e.group.startswith("finassay.") and e.group not in OPEN_GROUPS for e in distribution.entry_points)
 
-    `keep` names distributions that the agent itself is part of. What is installed in place (editable) lies elsewhere and is simply not
-    made visible.
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def masked_packages(keep: Collection[str]) -> tuple[Path, ...]:
+    """Folders and files of installed packages that an agent must not read: graders, grammars, tasks' wording.
+
+    These are finassay's own, and whatever else offers runs more than agents, channels, models or commands. `keep` names distributions that the
+    agent itself is part of. Of what is installed in place (editable), the code lies elsewhere and is simply not made visible; what names its
+    place is masked.
     """
-    kept = {name.lower().replace("_", "-") for name in keep}
+    kept = {_plain(name) for name in keep}
     return tuple(path for name, path in _own_packages() if name not in kept)

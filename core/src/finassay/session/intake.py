@@ -1,6 +1,8 @@
 """Taking delivery: what lies in `deliver/` after a turn is copied, by content, without trusting any of it."""
 
+import contextlib
 import os
+import secrets
 import shutil
 import stat
 import unicodedata
@@ -12,6 +14,7 @@ from attrs import frozen
 
 from finassay.api.delivery import DeliveredFile, Delivery, Rejected
 from finassay.records.blobs import BlobStore
+from finassay.records.files import remove_tree
 
 FOLDER = "deliver"
 
@@ -34,7 +37,11 @@ def displayed(name: str) -> str:
 
 
 def take_delivery(workspace: Path, turn: int, blobs: BlobStore, limits: IntakeLimits = IntakeLimits()) -> Delivery:
-    """The tree in `deliver/`: regular files are stored, everything else is listed with the reason why it was not taken."""
+    """The tree in `deliver/`: regular files are stored, everything else is listed with the reason why it was not taken.
+
+    A workspace that its agent locked is unlocked first: what an agent does to its own folders is no failure of the harness.
+    """
+    _unlock(workspace)
     return take_tree(workspace / FOLDER, turn, blobs, limits)
 
 
@@ -43,7 +50,7 @@ def take_tree(root: Path, turn: int, blobs: BlobStore, limits: IntakeLimits = In
     files: list[DeliveredFile] = []
     rejected: list[Rejected] = []
     total = 0
-    if root.is_symlink() or not root.is_dir():
+    if not _is_folder(root):
         return Delivery(turn, (), (Rejected(FOLDER, "is a link or no folder"),) if os.path.lexists(root) else ())
     for relative, problem in islice(_walk(root, limits), limits.entries):
         if problem:
@@ -128,14 +135,48 @@ def _open_beneath(root: Path, relative: str) -> int:
         os.close(current)
 
 
-def restore_delivery(workspace: Path, delivery: Delivery, blobs: BlobStore) -> None:
-    """Put `deliver/` back to a recorded tree, so that a resumed session starts from its last finished turn."""
+def prepare_delivery(workspace: Path) -> None:
+    """A real folder at `deliver/`; what an agent put there instead of one is taken away."""
+    _unlock(workspace)
     root = workspace / FOLDER
-    if root.is_symlink() or root.is_file():
+    if os.path.lexists(root) and not _is_folder(root):
         root.unlink()
-    shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True, exist_ok=True)
+
+
+def restore_delivery(workspace: Path, delivery: Delivery, blobs: BlobStore) -> None:
+    """Put `deliver/` back to a recorded tree, so that a resumed session starts from its last finished turn.
+
+    Everything is made anew: in what its agent left there, a link under a folder that cannot be emptied would lead the copies out.
+    """
+    root = workspace / FOLDER
+    _unlock(workspace)
+    if _is_folder(root):
+        _remove(root)
+    elif os.path.lexists(root):
+        root.unlink()
+    root.mkdir(parents=True)
     for file in delivery.files:
         target = root / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(blobs.path(file.sha256), target)
+        with open(blobs.path(file.sha256), "rb") as source, open(target, "xb") as copy:
+            shutil.copyfileobj(source, copy, 2**20)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _unlock(folder: Path) -> None:
+    """Let its owner read, write and enter it; nothing where it is no folder of ours."""
+    with contextlib.suppress(OSError):
+        if _is_folder(folder) and folder.stat().st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            folder.chmod(0o700)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a tree; one that cannot be removed is moved out of the way."""
+    with contextlib.suppress(OSError):
+        remove_tree(folder)
+    if os.path.lexists(folder):
+        folder.rename(folder.with_name(f".left-{secrets.token_hex(6)}"))

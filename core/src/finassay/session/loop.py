@@ -33,7 +33,7 @@ from finassay.records.events import EventLog, SessionState, agent_event, end_eve
 from finassay.records.masking import without_passages
 from finassay.session.disclosure import Disclosure
 from finassay.session.excerpts import excerpts
-from finassay.session.intake import FOLDER, IntakeLimits, restore_delivery, take_delivery
+from finassay.session.intake import IntakeLimits, prepare_delivery, restore_delivery, take_delivery
 from finassay.session.speech import Attempt, Sent, Speech, disclosure_events, labelled_turn
 from finassay.session.turns import AgentThread, TurnOutcome, run_turn
 from finassay.session.validation import MAX_REGENERATIONS, validate, validate_opening
@@ -184,7 +184,7 @@ class Session:
         return Setting(self.who.brief, self.who.box, self.state.conversation, self.who.access, self.who.begun_with)  # type: ignore[arg-type]
 
     def _prepare_workspace(self) -> None:
-        (self.store.workspace / FOLDER).mkdir(parents=True, exist_ok=True)
+        prepare_delivery(self.store.workspace)
         if self.state.deliveries:
             restore_delivery(self.store.workspace, self.state.deliveries[-1], self.store.blobs)
 

@@ -17,6 +17,8 @@ from finassay.api.sandbox import Box
 MAX_MESSAGE = 2_000_000
 MAX_LOG_EVENTS = 20_000
 MAX_LOG_TEXT = 20_000
+MAX_LOG_CHARACTERS = 32 * 2**20
+"""Of all events of a turn together; the texts of later ones are left out."""
 GRACE_SECONDS = 10.0
 """After the box was stopped, how long an adapter may take to return what it has before it is left behind."""
 
@@ -38,12 +40,17 @@ class _TurnLog:
 
     def __init__(self) -> None:
         self._events: list[LogEvent] = []
+        self._left = MAX_LOG_CHARACTERS
         self._lock = threading.Lock()
 
     def __call__(self, event: LogEvent) -> None:
         with self._lock:
             if len(self._events) < MAX_LOG_EVENTS:
-                self._events.append(LogEvent(event.turn, event.kind, _bounded(event.data), event.seconds))
+                data = _bounded(event.data)
+                self._left -= _characters(data)
+                if self._left < 0:
+                    data = {"left_out": "the log of this turn is full"}
+                self._events.append(LogEvent(event.turn, event.kind, data, event.seconds))
 
     def taken(self) -> tuple[LogEvent, ...]:
         with self._lock:
@@ -64,6 +71,15 @@ def _bounded_value(value: object, depth: int) -> object:
     if depth and isinstance(value, list | tuple):
         return [_bounded_value(v, depth - 1) for v in value[:100]]
     return str(value)[:MAX_LOG_TEXT]
+
+
+def _characters(value: object) -> int:
+    """Roughly how much room a bounded value takes."""
+    if isinstance(value, dict):
+        return sum(len(k) + _characters(v) for k, v in value.items())
+    if isinstance(value, list):
+        return sum(map(_characters, value))
+    return len(value) if isinstance(value, str) else 8
 
 
 class Halted(BaseException):
@@ -124,6 +140,8 @@ def run_turn(
 ) -> TurnOutcome:
     """Let the agent act for at most `seconds`; then every process in its box is stopped and the turn is marked cut.
 
+    Whatever still runs when the agent ends its turn by itself is stopped too: nothing may write while its delivery is taken.
+
     A call that does not return within the grace after the stop is left behind and the turn ends with what was logged. Raises `Halted`.
     """
     log, stopped = _TurnLog(), threading.Event()
@@ -146,6 +164,8 @@ def run_turn(
     if thread.halted:
         raise Halted
     elapsed = time.monotonic() - started
+    if box is not None and not stopped.is_set():
+        box.stop()
     outcome = result[0] if result else AgentTurn("")
     cut = stopped.is_set()
     if isinstance(outcome, BaseException):

@@ -59,9 +59,9 @@ def view(spec: BoxSpec, own: Path, tmp_bytes: int) -> list[str]:
         *("--size", str(tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"),
         *("--size", str(tmp_bytes), "--perms", "1777", "--tmpfs", "/dev/shm"),
         *("--dir", "/run", "--symlink", "../tmp", "/var/tmp"),
-        *(argument for path in shown for argument in ("--ro-bind", str(path), str(path))),
+        *(argument for path in shown for argument in _shown(path, shown)),
         *("--bind", str(workspace), INSIDE),
-        *(argument for path in masked(_hidden(spec), shown) for argument in ("--ro-bind", str(own / "empty"), str(path))),
+        *(argument for path in masked(_hidden(spec), shown) for argument in ("--ro-bind", str(own / _empty(path)), str(path))),
         *(argument for path, at in (way.mounts(spec.services, own) if relayed else ()) for argument in ("--ro-bind", str(path), at)),
         *("--remount-ro", "/dev", "--remount-ro", "/"),
     ]
@@ -119,12 +119,28 @@ def visible(readable: Sequence[Path], workspace: Path) -> list[Path]:
     return found
 
 
+def _shown(path: Path, shown: Sequence[Path]) -> tuple[str, ...]:
+    """A link to what is shown anyway stays a link: every mount makes the start of a program slower."""
+    if _leads(path, shown):
+        return ("--symlink", str(path.resolve()), str(path))
+    return ("--ro-bind", str(path), str(path))
+
+
+def _leads(path: Path, shown: Sequence[Path]) -> bool:
+    return path.is_symlink() and any(path.resolve().is_relative_to(other) for other in shown if not other.is_symlink())
+
+
+def _empty(path: Path) -> str:
+    """What to show instead."""
+    return "empty" if path.is_dir() else "nothing"
+
+
 def masked(hidden: Sequence[Path], shown: Sequence[Path]) -> list[Path]:
-    """Every path in the box at which a hidden folder would be seen."""
+    """Every path in the box at which a hidden folder or file would be seen."""
     places: dict[Path, None] = {}
     for folder in hidden:
         real = folder.resolve()
-        for root in (Path("/usr"), *shown):
-            if real.is_dir() and real.is_relative_to(root.resolve()):
+        for root in (Path("/usr"), *(path for path in shown if not _leads(path, shown))):
+            if real.exists() and real.is_relative_to(root.resolve()):
                 places[root / real.relative_to(root.resolve())] = None
     return list(places)
