@@ -304,6 +304,13 @@ def test_a_fault_for_ever_ends_with_the_turn():
     server.check()
 
 
+def test_a_program_that_asks_otherwise_after_a_fault_is_in_the_same_turn():
+    with ModelServer(Script([Status(400, times=None)], [Say("Hello.")])) as server:
+        assert [post(server, {**asked("Hi"), "system": f"Attempt {n}"})[0] for n in range(4)] == [400] * 4
+        assert said(post(server, asked("Hi", "?", "Ho"))) == ["Hello."]
+    server.check()
+
+
 @pytest.mark.parametrize(
     ("fault", "wanted"),
     [

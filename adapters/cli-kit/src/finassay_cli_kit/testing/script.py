@@ -51,7 +51,7 @@ class Script:
     def __init__(self, *turns: Sequence[Move]) -> None:
         self._turns = [blocks(turn) for turn in turns]
         self._turn, self._block, self._played = -1, 0, 0
-        self._started: tuple[int, int] | None = None
+        self._started: tuple[tuple[str, ...], int] | None = None
         self._lock = threading.Lock()
         self.problems: list[str] = []
 
@@ -77,8 +77,8 @@ class Script:
             return f"{len(rest)} replies of the last turn were never asked for" if rest else ""
 
     def _start(self, request: ModelRequest) -> None:
-        """A new turn, unless it is the same request again after a fault."""
-        mark = (len(request.items), hash(request.items))
+        """A new turn, unless it is the same request again after a fault: then a program may change what it says besides."""
+        mark = tuple(item.text for item in request.items if item.role == "user"), sum(item.role == "assistant" for item in request.items)
         if mark != self._started:
             self._started = mark
             self._turn, self._block, self._played = self._turn + 1, 0, 0
