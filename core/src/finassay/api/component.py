@@ -14,6 +14,9 @@ a choice before anything is spent:
 A factory whose component talks to chat models also carries `takes_models = True` and is called with the options and a `Models`. One whose
 component works through other components (an agent around an agent) carries `takes_components = True` and is called with a `Components`
 after those.
+
+One that has more to be tested than its kind names a module in `conformance`: imported by `finassay conform`, it declares checks with
+`finassay.testing.result.conformance` under the qualified id `DISTRIBUTION:ID`; their subject has `options` and `create()`.
 """
 
 from collections.abc import Mapping

@@ -1,5 +1,6 @@
 """Running the conformance checks of any kind, from the command line or from pytest."""
 
+import importlib
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -133,3 +134,13 @@ def run_conformance(
         yield result
     if ready and kind in _SUBJECTS:
         yield from run_checks(kind, _SUBJECTS[kind](subject))
+    if ready:
+        yield from _own_checks(subject)
+
+
+def _own_checks(subject: ComponentSubject) -> Iterator[Result]:
+    """What a component's own distribution declares besides, under its qualified id, in the module that its factory names."""
+    module = getattr(subject.catalog.factory(subject.offer), "conformance", "")
+    if module:
+        importlib.import_module(module)
+        yield from run_checks(subject.offer.qualified, subject)
