@@ -181,7 +181,7 @@ def test_websockets_get_a_plain_answer(house):
 
 def test_redirects_are_not_followed(house):
     target = house.upstream([Served(200, {"got": "it"})])
-    session, server, _ = house.session("anthropic", [Served(307, {}, {"Location": f"{target.url}/v1/messages"})])
+    session, _, _ = house.session("anthropic", [Served(307, {}, {"Location": f"{target.url}/v1/messages"})])
     got = post(session, "anthropic")
     assert got.status_code == 502
     assert "location" not in got.headers

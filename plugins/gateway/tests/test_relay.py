@@ -32,9 +32,12 @@ def chat_body(**more):
 
 def test_anthropic(house, keys, wire):
     session, server, told = house.session("anthropic", [Served(events=wire.messages())])
-    with anthropic.Anthropic(api_key=session.access.token, base_url=session.access.urls["anthropic"], max_retries=0) as client:
-        with client.messages.stream(model="claude-t", max_tokens=9, messages=[{"role": "user", "content": "Hello"}]) as stream:
-            assert stream.get_final_text() == "Good morning."
+    said = [{"role": "user", "content": "Hello"}]
+    with (
+        anthropic.Anthropic(api_key=session.access.token, base_url=session.access.urls["anthropic"], max_retries=0) as client,
+        client.messages.stream(model="claude-t", max_tokens=9, messages=said) as stream,
+    ):
+        assert stream.get_final_text() == "Good morning."
     assert server.last.headers["x-api-key"] == keys["ANTHROPIC_API_KEY"]
     assert server.last.headers["accept-encoding"] == "identity"
     assert session.access.token not in repr(server.last)

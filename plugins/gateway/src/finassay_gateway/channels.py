@@ -244,6 +244,9 @@ class Channel:
             call.error = MCPError(error.code, self._masker.strictly(error.message[:2000].encode()).decode("utf-8", "replace"))
             call.tell(cut=error.code in (types.REQUEST_TIMEOUT, types.CONNECTION_CLOSED))
             return
+        except asyncio.CancelledError:
+            call.tell(cut=True)  # here, where whoever settles the session waits for it
+            raise
         except Exception as error:  # somebody else's server
             call.error = MCPError(types.INTERNAL_ERROR, f"the channel's server failed: {type(error).__name__}")
             call.tell(cut=True)

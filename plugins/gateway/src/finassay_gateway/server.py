@@ -64,7 +64,10 @@ class Server:
             raise SandboxError(f"the gateway cannot listen on 127.0.0.1: {error}") from error
 
     def call(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
-        """Do something in the loop and wait for it. Raises what it raises, or `TimeoutError`."""
+        """Do something in the loop and wait for it. Raises what it raises, or `TimeoutError`; nothing happens once it is closed."""
+        if not self._thread.is_alive():
+            work.close()
+            raise TimeoutError
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result(seconds)
