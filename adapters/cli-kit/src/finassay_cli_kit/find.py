@@ -17,6 +17,9 @@ VERSION_SECONDS: Final = 30.0
 """How long a program may take to tell its version."""
 VERSION: Final = re.compile(r"\d+(?:\.\d+)+")
 MODULES: Final = "node_modules"
+SMALL: Final = ("--disable-wasm-trap-handler", "--wasm-max-mem-pages=8192", "--liftoff-only")
+"""For Node.js, which otherwise reserves over 10 GB of addresses for WebAssembly: more than a box's limit of memory gives, so that it crashes.
+Without the optimizing compiler of WebAssembly a program also needs some hundred megabytes less."""
 
 
 @frozen
@@ -93,7 +96,8 @@ def _javascript(spec: ProgramSpec, command: Path, given: str) -> Program:
         return Program((str(command),), problem=f"{command} needs Node.js {spec.node}; {runtime} is {version or 'broken'}", hint=hint)
     entry = command.resolve()
     modules = next((folder for folder in reversed(entry.parents) if folder.name == MODULES), _package(entry))
-    return _checked(spec, Program((str(engine), str(entry)), (engine, modules)))
+    small = SMALL if (20, 15) <= _numbers(version) < (21,) or _numbers(version) >= (22, 2) else ()
+    return _checked(spec, Program((str(engine), *small, str(entry)), (engine, modules)))
 
 
 def _package(file: Path) -> Path:
