@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -20,6 +21,7 @@ MAX_LISTED: Final = 2_000
 MAX_SKIPPED: Final = 20
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _DELIVERY: Final = "deliver"
+_SCRATCH: Final = re.compile(r"\..{1,80}\.[0-9a-f]{8}\.tmp")
 
 
 def read_file(name: str, folder: int, limit: int) -> bytes:
@@ -49,6 +51,18 @@ def write_file(name: str, folder: int, data: bytes, mode: int = 0o600) -> None:
         with contextlib.suppress(OSError):
             os.unlink(scratch, dir_fd=folder)
         raise
+
+
+def is_scratch(name: str) -> bool:
+    """Whether a file is one that `write_file` had begun, here or in another program, perhaps one that was killed."""
+    return _SCRATCH.fullmatch(name) is not None
+
+
+def sweep(folder: int) -> None:
+    """Take away what a killed program had begun to write. To be called by the only one who writes."""
+    for name in filter(is_scratch, os.listdir(folder)):
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=folder)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from finassay.api.errors import InvalidFileError, UsageError
-from finassay_memory.files import Collected, below, opened, read_file, write_file
+from finassay_memory.files import Collected, below, is_scratch, opened, read_file, sweep, write_file
 from finassay_memory.notes import Bounds, Entry, Memory, Review, Snapshot, rendered
 
 FILE: Final = "memory.json"
@@ -61,7 +61,8 @@ class MemoryFolder:
             raise UsageError(f"memory {given!r} is no folder of its own", hint="Name a folder for the memory alone.")
         found = cls(path, bounds)
         if path.is_dir() and not (path / FILE).exists():
-            strange = sorted({p.name for p in path.iterdir()} - {READABLE, FILES, SNAPSHOTS, LOCK})
+            names = {p.name for p in path.iterdir()} - {READABLE, FILES, SNAPSHOTS, LOCK}
+            strange = sorted(name for name in names if not is_scratch(name))
             if strange:
                 raise UsageError(f"memory {given!r} holds {strange[0]!r} and no {FILE}", hint="Name a folder for the memory alone.")
         found.read()
@@ -130,6 +131,7 @@ class MemoryFolder:
                 return None
             entries, review = edit(memory)
             after = memory.after(review, entries)
+            sweep(folder)
             write_file(FILE, folder, _dumped(memory_json(after)))
             write_file(READABLE, folder, rendered(after).encode())
             return review
