@@ -2,6 +2,7 @@
 
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from finassay.api.agent import Agent, AgentCapabilities, Diagnosable, Setting, T
 from finassay.api.delivery import LogEvent
 from finassay.api.errors import AgentError
 from finassay.api.gateway import Access, Gateway, GatewaySpec
-from finassay.api.sandbox import Box, BoxSpec, Sandbox, Service
+from finassay.api.sandbox import Box, BoxSpec, Limits, Sandbox, Service
 from finassay.api.task import Brief
 from finassay.runs.interpreter import interpreter_folders
 from finassay.session.intake import FOLDER
