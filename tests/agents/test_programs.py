@@ -183,6 +183,20 @@ def test_two_turns_with_tools(way, model, talk):
     assert [r for r in server.requests if r.status == 401] == []
 
 
+def test_codex_falls_back_from_a_web_socket(talk):
+    """Its built-in provider asks for one first."""
+    with ModelServer(Script([Shell("echo hello"), Say("Here I am.")])) as server:
+        talking = talk(server)
+        (talking.home / "codex").mkdir()
+        args = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-m", server.model]
+        args += ["-c", f'openai_base_url="{server.urls["openai"]}/v1"', "-"]
+        heard = talking.run("codex", args, {"CODEX_HOME": str(talking.home / "codex"), "CODEX_API_KEY": server.key}, "Hello.")
+    assert heard.exit_code == 0, heard.whole
+    assert "Here I am." in heard.whole
+    assert [r.status for r in server.requests] == [426, 200, 200]
+    server.check()
+
+
 def joined(heard: Heard) -> str:
     """What a program said, with the pieces of a streamed text put together."""
     pieces = [str(line.get("content", "")) for line in heard.lines if line.get("delta")]

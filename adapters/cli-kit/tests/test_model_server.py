@@ -280,6 +280,12 @@ def test_bodies_that_mean_nothing_break_nothing(path, body):
     server.check()
 
 
+def test_a_web_socket_is_refused_in_a_way_that_clients_fall_back():
+    with ModelServer(Script()) as server, closing(http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=10)) as connection:
+        connection.request("GET", "/v1/responses", headers={"upgrade": "websocket", "connection": "upgrade", "x-api-key": KEY})
+        assert connection.getresponse().status == 426
+
+
 def test_too_much_is_refused():
     with ModelServer(Script()) as server, closing(socket.create_connection(("127.0.0.1", urlsplit(server.url).port), timeout=10)) as raw:
         raw.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999\r\n\r\n")

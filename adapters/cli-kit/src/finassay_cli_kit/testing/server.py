@@ -358,4 +358,6 @@ def _other(server: ModelServer, record: Recorded) -> Answer:
         return Answer(
             200, json={"id": name, "name": f"models/{name}", "object": "model", "type": "model", "display_name": name, "created": 0}
         )
+    if record.headers.get("upgrade", "").lower() == "websocket":
+        return Answer(426, message="This server speaks no WebSocket.")  # to which clients fall back to plain requests
     return Answer(404, message=f"There is nothing at {plain}.")
