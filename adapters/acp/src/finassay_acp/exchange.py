@@ -13,7 +13,7 @@ from finassay.api.errors import AgentError
 from finassay.api.sandbox import BoxProcess
 from finassay_acp.pipe import Pipe
 from finassay_acp.updates import Updates, usage_of_answer
-from finassay_cli_kit import Done, Failed, Intake, KitEvent, Note, ProgramSession, UsageReported
+from finassay_cli_kit import Done, Failed, Intake, KitEvent, Note, ProgramSession, UsageReported, as_words
 
 if TYPE_CHECKING:
     from acp.client import ClientSideConnection
@@ -322,11 +322,6 @@ def _told(error: Any) -> str:
     """An error of the agent's in words, with what it says in `data`."""
     more = "" if error.data is None else f" ({json.dumps(error.data, default=str)[:MAX_ERROR]})"
     return f"{str(error)[:MAX_ERROR]}{more}"
-
-
-def as_words(text: str) -> str:
-    """A message that no agent takes for one of its own commands, which begin with a slash."""
-    return f"The message is:\n{text}" if text.lstrip().startswith("/") else text
 
 
 async def _quietly(task: "asyncio.Task[T]") -> T | None:

@@ -3,6 +3,7 @@
 from finassay_cli_kit.agent import Command, CommandLineAgent, Ending, TurnCommand
 from finassay_cli_kit.events import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported
 from finassay_cli_kit.find import Program, ProgramSpec, find_program
+from finassay_cli_kit.home import read_home
 from finassay_cli_kit.installed import InstalledAgent, user_folder
 from finassay_cli_kit.intake import Intake
 from finassay_cli_kit.jsonlines import JsonLinesAgent, parse_line
@@ -10,7 +11,7 @@ from finassay_cli_kit.login import Login, read_login
 from finassay_cli_kit.mcp import http_servers
 from finassay_cli_kit.options import NodeProgramOptions, ProgramOptions
 from finassay_cli_kit.program import PythonProgram, python_program
-from finassay_cli_kit.prompt import brief_and_message, transcript
+from finassay_cli_kit.prompt import as_words, brief_and_message, transcript
 from finassay_cli_kit.runtime import PythonRuntime, python_runtime
 
 __all__ = [
@@ -37,12 +38,14 @@ __all__ = [
     "ToolResult",
     "TurnCommand",
     "UsageReported",
+    "as_words",
     "brief_and_message",
     "find_program",
     "http_servers",
     "parse_line",
     "python_program",
     "python_runtime",
+    "read_home",
     "read_login",
     "transcript",
     "user_folder",

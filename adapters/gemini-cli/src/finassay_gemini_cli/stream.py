@@ -1,0 +1,65 @@
+"""What the lines of Gemini CLI's `stream-json` output mean."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from finassay.api.agent import Usage
+from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported
+
+STATUS: Final = re.compile(r'"code":\s*(\d{3})\b|\bstatus:? (\d{3})\b|\[(\d{3}) ')
+REFUSED: Final = (401, 402, 403, 404)
+"""Statuses of the API that stay whatever is asked: wrong key, no credit, unknown model."""
+OWN: Final = (400, 413, 422)
+"""Those that say that the program asked for something impossible."""
+NO_ANSWER: Final = ("fetch failed", "ECONN", "socket", "terminated", "empty", "stream", "Model", "API")
+
+
+class Reader:
+    """Reads the lines of one turn."""
+
+    def __init__(self) -> None:
+        self._saying = False
+
+    def read(self, line: bytes) -> Iterator[KitEvent]:
+        """The events of one line. Raises `ValueError`, `TypeError`, `KeyError` or `AttributeError` where it is not one of the program's."""
+        if not line.strip():
+            return
+        data = json.loads(line)
+        saying, self._saying = self._saying, False
+        match data["type"]:
+            case "init":
+                yield ProgramSession(data["session_id"])
+            case "message" if data["role"] == "assistant":
+                yield Said(str(data["content"]), more=saying and data.get("delta") is True)
+                self._saying = True
+            case "tool_use":
+                yield ToolCall(data["tool_id"], data["tool_name"], data.get("parameters") or {})
+            case "tool_result":
+                failed = data.get("status") != "success"
+                told = data.get("output") or (data.get("error") or {}).get("message") or ""
+                yield ToolResult(data["tool_id"], str(told), failed)
+            case "error":
+                yield Note(f"{data.get('severity')}: {data.get('message')}")
+            case "result":
+                yield from _result(data)
+
+
+def _result(data: Mapping[str, Any]) -> Iterator[KitEvent]:
+    stats = data.get("stats")
+    if isinstance(stats, dict):
+        yield UsageReported(Usage(stats.get("input_tokens"), stats.get("cached"), stats.get("output_tokens")))
+    if data["status"] == "success":
+        yield Done()
+        return
+    error = data.get("error") or {}
+    yield failed(f"{error.get('type')}: {error.get('message')}")
+
+
+def failed(text: str) -> Failed:
+    """Whose failure an error of the program's is, by what it says: it tells statuses of the API only in words."""
+    found = STATUS.search(text)
+    status = int(next(g for g in found.groups() if g)) if found else 0
+    provider = status not in OWN if status else any(word in text for word in NO_ANSWER)
+    return Failed(text, provider, refused=status in REFUSED)
