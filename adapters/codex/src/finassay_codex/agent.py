@@ -52,7 +52,8 @@ class CodexOptions(ProgramOptions):
     )
     verbosity: Literal["", "low", "medium", "high"] = Field(default="", description="How much the model writes; its default if empty.")
     settings: tuple[str, ...] = Field(
-        default=(), description="Further settings of the program, each as KEY=VALUE of its config.toml, such as 'features.view_image=false'."
+        default=(),
+        description="Further settings of the program, each as KEY=VALUE of its config.toml, such as 'features.view_image=false'.",
     )
 
 

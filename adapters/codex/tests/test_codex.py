@@ -1,0 +1,196 @@
+"""The adapter with a stand-in for the program; tests/agents has the real one."""
+
+import json
+import threading
+import time
+import tomllib
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from finassay.api.agent import Setting, TurnContext, Usage
+from finassay.api.channel import McpServer
+from finassay.api.errors import AgentError, ProviderError, ProviderRefusedError
+from finassay.api.gateway import Access
+from finassay.api.sandbox import BoxSpec
+from finassay.api.task import Brief
+from finassay.testing.cases import ComponentConformance
+from finassay_codex.agent import CodexAgent, CodexOptions
+from finassay_sandbox_local.sandbox import LocalOptions, LocalSandbox
+
+FAKE = str(Path(__file__).with_name("fake_codex.py"))
+ACCESS = Access(
+    {"openai": "http://127.0.0.1:9/openai", "mine": "http://127.0.0.1:9/mine"},
+    "throw-away-token",
+    (McpServer("price", "http://127.0.0.1:9/channels/price/mcp", {"Authorization": "Bearer throw-away-token"}),),
+)
+BRIEF = Brief("s1", "Work well.", 6, 60, ("price",), False)
+
+
+class TestConformance(ComponentConformance):
+    kind = "agent"
+    id = "codex"
+    options: ClassVar[dict[str, str]] = {"program": FAKE}
+    access = ACCESS
+
+
+class Session:
+    def __init__(self, workspace: Path, access: Access | None = ACCESS, brief: Brief = BRIEF, **options):
+        (workspace / "deliver").mkdir(parents=True, exist_ok=True)
+        self.agent = CodexAgent(CodexOptions(program=FAKE, **options))
+        self.box = LocalSandbox(LocalOptions()).open(BoxSpec(workspace, environment=dict(self.agent.capabilities.environment)))
+        self.workspace, self.log = workspace, []
+        self.agent.start(Setting(brief, self.box, access=access))
+
+    def send(self, text, turn=1, cut=lambda: False):
+        return self.agent.send(text, TurnContext(turn, 30, self.log.append, cut))
+
+    def spy(self, monkeypatch):
+        """What the box is told to start, from now on."""
+        spawn, seen = self.box.spawn, []
+        monkeypatch.setattr(self.box, "spawn", lambda argv, **how: seen.append((list(argv), how)) or spawn(argv, **how))
+        return seen
+
+    def told(self, kind):
+        return [event.data for event in self.log if event.kind == kind]
+
+
+@pytest.fixture
+def begin(tmp_path):
+    sessions = []
+
+    def make(**how):
+        sessions.append(Session(tmp_path / "workspace", **how))
+        return sessions[-1]
+
+    yield make
+    for session in sessions:
+        session.agent.finalize()
+        session.box.close()
+
+
+def settings(argv):
+    return dict(argv[n + 1].split("=", 1) for n, part in enumerate(argv) if part == "-c")
+
+
+def test_turns_tools_and_usage(begin):
+    session = begin()
+    first, second = session.send("Hello."), session.send("More.", 2)
+    prompt = "Work well.\n\nThe person's first message:\n\nHello."
+    assert first.text == f"Turn 1: {len(prompt)} characters, key [secret]."
+    assert second.text == "Turn 2: 5 characters, key [secret]."
+    assert first.usage == second.usage == Usage(input_tokens=100, cached_tokens=40, output_tokens=9, reasoning_tokens=3)
+    assert [call["name"] for call in session.told("tool-call")[:2]] == ["shell", "price.get_price"]
+    results = [(r["output"], r["is_error"], r["exit_code"]) for r in session.told("tool-result")[:3]]
+    assert results == [("oops\n", True, 1), ('{"close": 1.5}', False, None), ('{"message": "user cancelled"}', True, None)]
+    assert (session.workspace / "deliver" / "note.md").read_text() == "note"
+
+
+@pytest.mark.parametrize(
+    ("word", "blame", "says"),
+    [
+        ("OVERLOADED", ProviderError, "high demand"),
+        ("LOGGED-OUT", ProviderRefusedError, "401"),
+        ("NO-MODEL", ProviderRefusedError, "does not exist"),
+        ("BAD", AgentError, "400"),
+        ("MUTE", AgentError, "without its final event"),
+    ],
+)
+def test_whose_failure_it_was(begin, word, blame, says):
+    with pytest.raises(blame, match=says) as caught:
+        begin().send(word)
+    assert isinstance(caught.value, ProviderRefusedError) == (blame is ProviderRefusedError)
+
+
+def test_a_conversation_that_the_program_lost_is_told_again(begin):
+    session = begin()
+    session.send("Hello.")
+    for file in (session.workspace / ".home" / "codex" / "sessions").iterdir():
+        file.unlink()
+    reply = session.send("More.", 2)
+    assert reply.text.startswith("Turn 1: ")
+    assert reply.usage.input_tokens == 100
+    assert any("no longer knows" in note["text"] for note in session.told("note"))
+
+
+def test_a_cut_turn_keeps_what_was_said(begin):
+    session, cut = begin(), threading.Event()
+
+    def clock():
+        deadline = time.monotonic() + 20
+        while not session.told("note") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.5)
+        cut.set()
+        session.box.stop()
+
+    watcher = threading.Thread(target=clock)
+    watcher.start()
+    reply = session.send("HANG", 1, cut.is_set)
+    watcher.join()
+    assert reply.text == "Still at it."
+    assert reply.usage == Usage()
+
+
+def test_options_become_flags_and_settings(begin, monkeypatch):
+    session = begin(model="m-1", effort="high", verbosity="low", settings=("features.view_image=false",), retries=2, upstream="mine")
+    seen = session.spy(monkeypatch)
+    session.send("Hello.")
+    session.send("More.", 2)
+    argv, how = seen[0]
+    given = settings(argv)
+    assert argv[argv.index("-m") + 1] == "m-1"
+    assert (given["model_reasoning_effort"], given["model_verbosity"], given["features.view_image"]) == ('"high"', '"low"', "false")
+    provider = tomllib.loads(f"x={given['model_providers.gateway']}")["x"]
+    assert provider["base_url"] == "http://127.0.0.1:9/mine/v1"
+    assert how["environment"][provider["env_key"]] == ACCESS.token
+    assert (provider["request_max_retries"], provider["stream_max_retries"]) == (2, 2)
+    server = tomllib.loads(f"x={given['mcp_servers.price']}")["x"]
+    assert server["url"] == ACCESS.servers[0].url
+    assert how["environment"][server["env_http_headers"]["Authorization"]] == "Bearer throw-away-token"
+    assert not any(ACCESS.token in part for part in argv)
+    second = seen[1][0]
+    assert second[-3] == "resume"
+    assert second.index("-C") < second.index("resume")
+    assert settings(second) == given | {"model_providers.gateway": settings(second)["model_providers.gateway"]} | {
+        "mcp_servers.price": settings(second)["mcp_servers.price"]
+    }
+    policy = tomllib.loads(f"x={given['shell_environment_policy']}")["x"]
+    assert policy["inherit"] == "core"
+    assert "FINASSAY" not in json.dumps(policy)
+
+
+def test_the_web_is_open_where_the_task_allows_it(begin, monkeypatch):
+    closed = begin()
+    open_ = begin(brief=Brief("s1", "Work well.", 6, 60, (), True))
+    for session, word in ((closed, '"disabled"'), (open_, '"live"')):
+        seen = session.spy(monkeypatch)
+        session.send("Hello.")
+        assert settings(seen[0][0])["web_search"] == word
+
+
+def test_a_login_of_its_own(begin, tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "user"))
+    with pytest.raises(AgentError, match="not logged in"):
+        begin(access=None, login=True)
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "auth.json").write_text(json.dumps({"tokens": {"access_token": "secret-of-a-person-0123456789"}}))
+    session = begin(access=None, login=True)
+    assert session.agent.capabilities.upstreams == ()
+    assert session.agent.capabilities.needs_network
+    assert "secret-of" not in repr(session.agent.login)
+    seen = session.spy(monkeypatch)
+    assert session.send("Hello.").text.endswith("key none.")
+    assert not any("gateway" in part for part in seen[0][0])
+    assert "secret-of-a-person" in (session.workspace / ".home" / "codex" / "auth.json").read_text()
+    session.agent.finalize()
+    assert not (session.workspace / ".home" / "codex" / "auth.json").exists()
+
+
+def test_what_doctor_says(tmp_path):
+    told = CodexAgent(CodexOptions(program=FAKE)).diagnose()
+    assert (told.version, told.problem, told.login) == ("0.171.0", "", "a key for openai, behind the gateway")
+    told = CodexAgent(CodexOptions(program=str(tmp_path / "missing"))).diagnose()
+    assert "was not found" in told.problem
+    assert "npm install" in told.hint
