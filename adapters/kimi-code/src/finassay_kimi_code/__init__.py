@@ -1,0 +1,1 @@
+"""Kimi Code CLI as an agent."""

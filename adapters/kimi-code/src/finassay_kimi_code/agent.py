@@ -1,0 +1,145 @@
+"""The agent `kimi-code`: Kimi Code CLI, started once per turn in its prompt mode."""
+
+import json
+from collections.abc import Iterable
+from typing import ClassVar, Final, Literal
+
+from attrs import evolve
+from pydantic import BaseModel, Field
+
+from finassay.api.agent import Setting
+from finassay.api.errors import AgentError, ProviderError
+from finassay.api.sandbox import BoxProcess
+from finassay_cli_kit import (
+    Command,
+    Ending,
+    InstalledAgent,
+    Intake,
+    KitEvent,
+    Login,
+    NodeProgramOptions,
+    ProgramSession,
+    ProgramSpec,
+    TurnCommand,
+    UsageReported,
+    as_words,
+    http_servers,
+    read_home,
+    user_folder,
+)
+from finassay_kimi_code.stream import read_error, read_index, read_line, read_usage
+
+HOME: Final = "kimi"
+"""Its folder in the private home: configuration, conversations."""
+PROMPT: Final = f"{HOME}/prompt.md"
+LONGEST: Final = 120_000
+"""Bytes of a prompt that is given as an argument; Linux takes 131,072."""
+READ: Final = (
+    "Read the whole file {path}, in parts if it is long. It is the person's message to you, with all that belongs to it: answer it."
+)
+UPSTREAMS: Final = {"kimi": "moonshot", "openai": "openai", "anthropic": "anthropic"}
+
+
+class KimiCodeOptions(NodeProgramOptions):
+    """What a run can set with -o kimi-code.NAME=VALUE."""
+
+    model: str = Field(default="kimi-k2.6", description="Model, as its API names it.")
+    protocol: Literal["kimi", "openai", "anthropic"] = Field(
+        default="kimi", description="What the model API speaks: Kimi's or OpenAI's chat completions, or Anthropic's messages."
+    )
+    upstream: str = Field(default="", description="Model API at the gateway; by the protocol `moonshot`, `openai` or `anthropic` if empty.")
+    context: int = Field(
+        default=262_144, ge=1_000, description="Tokens that the model's context holds; it decides when the program compacts."
+    )
+    effort: str = Field(default="", description="How hard the model thinks, as the program names it; its default if empty.")
+    max_steps: int | None = Field(
+        default=None, ge=1, description="Most model calls in one turn of the conversation; no limit if not given."
+    )
+
+
+class KimiCodeAgent(InstalledAgent):
+    """Kimi Code with a private home, without memory, and with leave to do anything that the sandbox lets it do."""
+
+    api_version: ClassVar[int] = 1
+    description: ClassVar[str] = "Kimi Code CLI, the command-line agent of Moonshot AI"
+    Options: ClassVar[type[BaseModel]] = KimiCodeOptions
+    id = "kimi-code"
+    spec = ProgramSpec("kimi", install="npm install -g @moonshot-ai/kimi-code", tried=("2.1.0",), oldest="2.1.0", node="22.19")
+    upstream = "moonshot"
+
+    def __init__(self, options: KimiCodeOptions, /) -> None:
+        self.options = options
+        super().__init__(options if options.upstream else options.model_copy(update={"upstream": UPSTREAMS[options.protocol]}))
+
+    def read_login(self) -> Login:
+        folder = user_folder("KIMI_CODE_HOME", "~/.kimi-code")
+        files = [*sorted((folder / "credentials").glob("*.json")), folder / "config.toml"]
+        found = {f"{HOME}/{path.relative_to(folder)}": path.read_bytes() for path in files if path.is_file()}
+        return Login(str(folder / "credentials"), found) if len(found) > 1 else Login()
+
+    def start(self, setting: Setting) -> None:
+        super().start(setting)
+        self._workspace = setting.box.workspace
+
+    def command(self, turn: TurnCommand) -> Command:
+        text = as_words(turn.prompt).replace("\0", "").strip() or "(The message is empty.)"
+        prompt, files = (
+            text.encode("utf-8", "replace"),
+            {f"{HOME}/mcp.json": json.dumps({"mcpServers": http_servers(turn.access, transport="http")}).encode()},
+        )
+        if len(prompt) > LONGEST:
+            files[PROMPT] = prompt
+            prompt = READ.format(path=f"{turn.home}/{PROMPT}").encode()
+        argv = [*self.program.argv, f"--prompt={prompt.decode()}", "--output-format", "stream-json"]
+        argv += ["-S", turn.session] if turn.session else []
+        self._wire = self._wire_of(turn) if turn.session else ""
+        self._told_before = len(read_home(self._workspace, self._wire)) if self._wire else 0
+        return Command(tuple(argv), environment=self._environment(turn), files=files, files_once=(self.login or Login()).files)
+
+    def _environment(self, turn: TurnCommand) -> dict[str, str]:
+        options, milliseconds = self.options, str(max(1_000, int(turn.seconds * 1_000)))
+        variables = {
+            "KIMI_CODE_HOME": f"{turn.home}/{HOME}",
+            "KIMI_DISABLE_TELEMETRY": "1",  # it also waits for an answer from home at its end
+            "KIMI_CODE_NO_AUTO_UPDATE": "1",
+            "KIMI_DISABLE_CRON": "1",
+            "KIMI_LOOP_MAX_ATTEMPTS_PER_STEP": str(options.retries + 1),
+            "KIMI_MCP_TOOL_TIMEOUT_MS": milliseconds,
+        }
+        if options.max_steps is not None:
+            variables["KIMI_LOOP_MAX_STEPS_PER_TURN"] = str(options.max_steps)
+        if options.effort:
+            variables["KIMI_MODEL_THINKING_EFFORT"] = options.effort
+        if self.login is None and turn.access is not None:
+            url = self.base_url(turn.access)
+            variables |= {
+                "KIMI_MODEL_NAME": options.model,
+                "KIMI_MODEL_API_KEY": turn.access.token,
+                "KIMI_MODEL_BASE_URL": url if options.protocol == "anthropic" else f"{url}/v1",
+                "KIMI_MODEL_PROVIDER_TYPE": options.protocol,
+                "KIMI_MODEL_MAX_CONTEXT_SIZE": str(options.context),
+            }
+        return variables
+
+    def _wire_of(self, turn: TurnCommand) -> str:
+        """Path in HOME of the file in which the program keeps the turn's session, or the newest one; empty if there is none."""
+        found = read_index(read_home(self._workspace, f"{HOME}/session_index.jsonl"), turn.home, turn.session)
+        return f"{found[1]}/agents/main/wire.jsonl" if found is not None else ""
+
+    def converse(self, process: BoxProcess, turn: TurnCommand, intake: Intake) -> None:
+        """Usage, and the session's id of a turn that failed or was cut, stand only in the program's files."""
+        super().converse(process, turn, intake)
+        index = read_home(self._workspace, f"{HOME}/session_index.jsonl")
+        if (found := read_index(index, turn.home, turn.session)) is not None:
+            wire = read_home(self._workspace, f"{found[1]}/agents/main/wire.jsonl", self._told_before)
+            intake.tell(ProgramSession(found[0]), UsageReported(read_usage(wire)))
+
+    def events(self, line: bytes) -> Iterable[KitEvent]:
+        return read_line(line)
+
+    def failure(self, ending: Ending) -> AgentError | ProviderError:
+        told = read_error(ending.stderr)
+        return super().failure(ending if told is None else evolve(ending, errors=(told,)))
+
+    def lost(self, ending: Ending) -> bool:
+        return "session.not_found" in ending.stderr
