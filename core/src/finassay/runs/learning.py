@@ -14,6 +14,7 @@ from finassay.api.verdict import Json
 from finassay.grading.feedback import Feedback, feedback, feedback_text
 from finassay.grading.redaction import Redactor
 from finassay.models.serving import serving
+from finassay.records.masking import without_passages
 from finassay.runs.build import AgentMaker
 from finassay.runs.folder import RunFolder, SessionKey
 from finassay.runs.grade import lacks_its_judge, scorecards
@@ -58,7 +59,6 @@ def opaque(folder: RunFolder, key: SessionKey) -> str:
 def lesson(card: Scorecard, task: Task, session: str, said: Conversation, begun_with: Mapping[str, Json]) -> Lesson:
     """What may be known of a session for good."""
     report = feedback(card, task)
-    redactor = Redactor.of(task)
     return Lesson(
         session=session,
         end_reason=card.end_reason,
@@ -66,9 +66,16 @@ def lesson(card: Scorecard, task: Task, session: str, said: Conversation, begun_
         feedback=feedback_text(report),
         findings=_findings(report),
         by_turn=card.by_turn,
-        conversation=Conversation(tuple(evolve(message, text=redactor.text(message.text)) for message in said.messages)),
+        conversation=_open(said, task),
         begun_with=begun_with,
     )
+
+
+def _open(said: Conversation, task: Task) -> Conversation:
+    """What was said without what speaks of the belief, and without its words in a row."""
+    redactor = Redactor.of(task)
+    words = [text for item in (*task.belief.items, *task.belief.absent) for text in (item.sentence, item.opening)]
+    return Conversation(tuple(evolve(m, text=without_passages(redactor.text(m.text), words)) for m in said.messages))
 
 
 def _findings(report: Feedback) -> tuple[Finding, ...]:

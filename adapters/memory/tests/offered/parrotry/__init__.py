@@ -1,5 +1,6 @@
 """A distribution for tests, made visible by putting its folder on the path. What its agents and its model hear goes, a JSON line each, into the
-file that PARROTRY_HEARD names. A file of that name with `.edits` behind it holds what the model answers."""
+file that PARROTRY_HEARD names. A file of that name with `.edits` behind it holds what the model answers; while there is one with `.away`, the
+parrot's provider fails in the second turn."""
 
 import json
 import os
@@ -49,6 +50,8 @@ class Parrot:
         heard("start", brief=setting.brief.instructions, history=[m.text for m in setting.history.messages])
 
     def send(self, message: str, context: TurnContext) -> AgentTurn:
+        if context.turn == 2 and HEARD in os.environ and Path(os.environ[HEARD] + ".away").exists():
+            raise ProviderError("overloaded")
         heard("agent", turn=context.turn, message=message)
         self.said.append(message)
         repeated = "\n\n".join(self.said)
@@ -127,7 +130,7 @@ class SamplePersona:
     Options: ClassVar = NoOptions
 
     def __init__(self, options: NoOptions) -> None:
-        self.persona: Persona = evolve(sample_persona(), name="QZPERSONAQZ", style="QZPERSONAQZ", description="QZPERSONAQZ")
+        self.persona: Persona = evolve(sample_persona(), name="QZPERSONAQZ", style="QZPERSONAQZ", background="QZPERSONAQZ")
 
 
 class Nowhere(MemorySandbox):
