@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from finassay.api.agent import Agent, AgentCapabilities, Setting, TurnContext, Usage
+from finassay.api.channel import McpServer
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import LogEvent
 from finassay.api.errors import AgentError, ProviderError
+from finassay.api.gateway import Access
 from finassay.api.sandbox import BoxSpec, Limits
 from finassay.api.task import Brief
 from finassay.records.files import remove_tree
@@ -46,12 +48,14 @@ DONE = "\nsay(type='done')\n"
 class Session:
     """One agent in one box."""
 
-    def __init__(self, agent: CommandLineAgent, workspace: Path, history: Conversation = Conversation()) -> None:
+    def __init__(
+        self, agent: CommandLineAgent, workspace: Path, history: Conversation = Conversation(), access: Access | None = None
+    ) -> None:
         workspace.mkdir(exist_ok=True)
         (workspace / "deliver").mkdir(exist_ok=True)
         self.agent, self.workspace, self.log = agent, workspace, list[LogEvent]()
         self.box = LocalSandbox(LocalOptions()).open(BoxSpec(workspace, environment=dict(agent.capabilities.environment)))
-        agent.start(Setting(Brief("s1", "Work well.", 6, 30, (), False), self.box, history))
+        agent.start(Setting(Brief("s1", "Work well.", 6, 30, (), False), self.box, history, access))
 
     def send(self, text: str, turn: int = 1, cut=lambda: False):
         return self.agent.send(text, TurnContext(turn, 30, self.log.append, cut))
@@ -506,3 +510,13 @@ def test_a_file_whose_place_holds_a_folder_without_end_is_written_all_the_same(t
     files.write({"config.json": b"2"}, {})
     assert (tmp_path / ".home" / "config.json").read_bytes() == b"2"
     remove_tree(tmp_path / ".home")  # which pytest could not
+
+
+def test_a_program_of_ones_own_gets_its_way_to_models_and_servers(begin):
+    access = Access({"openai": "http://127.0.0.1:9/openai"}, "t0ken", (McpServer("price", "http://127.0.0.1:9/mcp", {"a": "b"}),))
+    session = begin(
+        "a = json.loads(os.environ['FINASSAY_ACCESS'])\nsay(type='message', text=a['urls']['openai'] + a['servers'][0]['name'] + a['token'])"
+        + DONE,
+        access=access,
+    )
+    assert session.send("x").text == "http://127.0.0.1:9/openaiprice[secret]"

@@ -375,3 +375,33 @@ def test_a_login_takes_the_place_of_the_gateway(begin, monkeypatch):
     assert agent.capabilities.upstreams == ()
     assert send("Hi.").text == "[secret]"
     assert agent.diagnose().login == "its own login (FINASSAY_TEST_LOGIN in the environment)"
+
+
+def test_a_python_package_is_a_program_too(tmp_path, monkeypatch):
+    package = tmp_path / "src" / "finassay_test_tool"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text("print('finassay_test_tool 1.4.0')")
+    monkeypatch.syspath_prepend(str(tmp_path / "src"))
+    spec = ProgramSpec("tool", install="pip install tool", tried=("1.4.0",), oldest="1", module="finassay_test_tool")
+    found = find_program(spec)
+    assert (found.argv[0], found.argv[-1], found.version, found.problem) == (sys.executable, "finassay_test_tool", "1.4.0", "")
+    assert package in found.readable
+    assert found.environment == {"PYTHONPATH": str(tmp_path / "src")}
+    missing = ProgramSpec("tool", install="pip install tool", tried=(), oldest="1", module="finassay_no_such_package")
+    assert "pip install tool" in find_program(missing).hint
+
+
+def test_a_script_of_an_environment_of_its_own_shows_that_environment(tmp_path):
+    found = find_program(SPEC, str(script(tmp_path / "tool", "print('1.4.0')", sys.executable)))
+    assert found.version == "1.4.0"
+    assert set(python_runtime().readable) <= set(found.readable)
+
+
+def test_a_program_without_a_model_needs_no_gateway(tmp_path):
+    class Plain(ToolAgent):
+        upstream = ""
+
+    agent = Plain(ProgramOptions(program=str(script(tmp_path / "tool", "echo 1.4.0"))))
+    assert agent.capabilities.upstreams == ()
+    assert agent.diagnose().login == "no model behind it"

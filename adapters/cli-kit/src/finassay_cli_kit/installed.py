@@ -23,7 +23,7 @@ class InstalledAgent(CommandLineAgent):
 
     spec: ClassVar[ProgramSpec]
     upstream: ClassVar[str]
-    """The model API at the gateway whose protocol its program speaks, by default."""
+    """The model API at the gateway whose protocol its program speaks, by default; empty for a program without a model behind it."""
     reports_usage: ClassVar[bool] = True
     reports_cost: ClassVar[bool] = False
     reserved_bytes: ClassVar[int] = 0
@@ -39,11 +39,11 @@ class InstalledAgent(CommandLineAgent):
             reports_usage=self.reports_usage,
             reports_cost=self.reports_cost,
             needs_network=options.login,
-            upstreams=() if options.login else (self._own_upstream,),
+            upstreams=(self._own_upstream,) if self._own_upstream and not options.login else (),
             models=(options.model,) if options.model and not options.login else (),
             channels=True,
             readable=tuple(dict.fromkeys((*self.program.readable, *self._runtime.readable))),
-            environment=self._runtime.environment,
+            environment={**self._runtime.environment, **self.program.environment},
             reserved_bytes=self.reserved_bytes,
         )
 
@@ -67,7 +67,7 @@ class InstalledAgent(CommandLineAgent):
         diagnosis = self.diagnose()
         if diagnosis.problem:
             raise AgentError(f"{self.id}: {diagnosis.problem}", hint=diagnosis.hint)
-        if self._login is None:
+        if self.capabilities.upstreams:
             self.base_url(setting.access)
         super().start(setting)
 
@@ -78,7 +78,7 @@ class InstalledAgent(CommandLineAgent):
         """What `finassay doctor --agents` says: the program, its version, how its model calls are paid."""
         program = " ".join(self.program.argv)
         if self._login is None:
-            how = f"a key for {self._own_upstream}, behind the gateway"
+            how = f"a key for {self._own_upstream}, behind the gateway" if self._own_upstream else "no model behind it"
         else:
             how = f"its own login ({self._login.found})" if self._login.found else ""
         if self.program.problem or how:

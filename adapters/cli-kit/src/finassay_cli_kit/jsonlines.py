@@ -14,7 +14,8 @@ class JsonLinesAgent(CommandLineAgent):
     """A program that reads the user's message from standard input and speaks the line protocol of the README.
 
     It is started once per turn, in the workspace; what it must remember it keeps there, or in HOME. `FINASSAY_BRIEF` holds the
-    brief's text, `FINASSAY_TURN` the turn's number, `FINASSAY_SECONDS` the time that the turn has.
+    brief's text, `FINASSAY_TURN` the turn's number, `FINASSAY_SECONDS` the time that the turn has; `FINASSAY_ACCESS`, where the
+    capabilities ask for it, the way to model APIs and MCP servers.
     """
 
     def __init__(
@@ -34,6 +35,9 @@ class JsonLinesAgent(CommandLineAgent):
             "FINASSAY_TURN": str(turn.turn),
             "FINASSAY_SECONDS": f"{turn.seconds:g}",
         }
+        if (access := turn.access) is not None:
+            servers = [{"name": s.name, "url": s.url, "headers": dict(s.headers)} for s in access.servers]
+            environment["FINASSAY_ACCESS"] = json.dumps({"urls": dict(access.urls), "token": access.token, "servers": servers})
         return Command(self._argv, turn.message.encode("utf-8", "replace"), environment)
 
     def events(self, line: bytes) -> Iterable[KitEvent]:
