@@ -190,7 +190,10 @@ class CommandLineAgent(ABC):
     def _blame(self, ending: Ending) -> AgentError | ProviderError | BudgetError:
         """The gateway knows whether the provider answered; what the program says of it may be wrong, or missing."""
         access = self._setting.access if self._setting is not None else None
-        return (access.failure() if access is not None else None) or self.failure(ending)
+        known, told = access.failure() if access is not None else None, self.failure(ending)
+        if known is None and access is not None and access.urls and isinstance(told, ProviderError):
+            return AgentError(f"{told} (the program says so; at the gateway no call failed)")
+        return known or told
 
     def _mask(self, line: bytes) -> bytes:
         for secret in self._masked:
