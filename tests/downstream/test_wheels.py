@@ -81,7 +81,7 @@ def test_a_strangers_plugin_from_the_template(tmp_path, wheelhouse):
 
 def test_a_strangers_agent_from_the_template(tmp_path, wheelhouse):
     """The same for an agent, which needs a sandbox to be tried in."""
-    programs = environment(tmp_path / "venv", wheelhouse, "finassay", "finassay-sandbox-local")
+    programs = environment(tmp_path / "venv", wheelhouse, "finassay", "finassay-cli-kit", "finassay-sandbox-local")
     run(programs / "finassay", "new", "agent", "foo", "--out", tmp_path, cwd=tmp_path)
     run(UV, "build", "--quiet", "--wheel", "--out-dir", tmp_path / "dist", tmp_path / "foo")
     run(UV, "pip", "install", "--quiet", "--python", programs / "python", next((tmp_path / "dist").glob("*.whl")))

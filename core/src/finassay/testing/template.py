@@ -15,6 +15,13 @@ LONG_NAMES = ("simulator", "judge", "check", "reader", "sandbox", "channel", "gu
 """Kinds whose id alone would not say what a distribution is: its name holds the kind."""
 
 
+NEEDS = ("finassay>=0.1", "attrs>=24", "pydantic>=2.7")
+ALSO_NEEDS = {"agent": ("finassay-cli-kit>=0.1",)}
+"""What a distribution of a kind depends on besides."""
+ALSO_FILES = {"agent": ("program",)}
+"""Further modules of a distribution of a kind."""
+
+
 def available() -> list[str]:
     """Kinds that have a template."""
     return sorted(
@@ -43,15 +50,18 @@ def make_distribution(kind: str, name: str, out: Path) -> Path:
         "distribution": distribution,
         "package": package,
         "api": str(API_VERSION),
+        "needs": ", ".join(f'"{need}"' for need in (*NEEDS, *ALSO_NEEDS.get(found.name, ()))),
         "cls": "".join(part.capitalize() for part in name.split("-")) + found.name.capitalize(),
     }
-    for target, source in (
+    targets = [
         ("pyproject.toml", "_pyproject.toml.txt"),
         ("README.md", "_readme.md.txt"),
         (f"src/{package}/__init__.py", "_init.py.txt"),
         (f"src/{package}/{found.name}.py", f"{found.name}.py.txt"),
         (f"tests/test_{package}.py", "_test.py.txt"),
-    ):
+        *((f"src/{package}/{file}.py", f"_{file}.py.txt") for file in ALSO_FILES.get(found.name, ())),
+    ]
+    for target, source in targets:
         path = folder / target
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(Template((files("finassay.testing") / TEMPLATES / source).read_text("utf-8")).substitute(words), encoding="utf-8")
