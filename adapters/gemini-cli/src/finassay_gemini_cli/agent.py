@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from attrs import evolve
 from pydantic import BaseModel, Field
 
+from finassay.api.errors import AgentError, ProviderError
 from finassay_cli_kit import (
     Command,
     Ending,
@@ -22,7 +23,7 @@ from finassay_cli_kit import (
     read_login,
     user_folder,
 )
-from finassay_gemini_cli.stream import Reader
+from finassay_gemini_cli.stream import Reader, failed, status_of
 
 HOME: Final = "gemini"
 """Its home in the private home; it makes `.gemini` there."""
@@ -129,6 +130,11 @@ class GeminiCliAgent(InstalledAgent):
 
     def events(self, line: bytes) -> Iterable[KitEvent]:
         return self._reader.read(line)
+
+    def failure(self, ending: Ending) -> AgentError | ProviderError:
+        if ending.errors and (status := status_of(ending.exit_code)):
+            ending = evolve(ending, errors=(failed(ending.errors[-1].text, status),))
+        return super().failure(ending)
 
     def lost(self, ending: Ending) -> bool:
         return "Error resuming session" in ending.stderr

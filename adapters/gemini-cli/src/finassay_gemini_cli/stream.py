@@ -13,7 +13,8 @@ REFUSED: Final = (401, 402, 403, 404)
 """Statuses of the API that stay whatever is asked: wrong key, no credit, unknown model."""
 OWN: Final = (400, 413, 422)
 """Those that say that the program asked for something impossible."""
-NO_ANSWER: Final = ("fetch failed", "ECONN", "socket", "terminated", "empty", "stream", "Model", "API")
+OUTSIDE: Final = ("API Error", "fetch failed", "terminated", "Error when talking to Gemini API")
+"""Words of an error without a status that say that the way to the API failed."""
 
 
 class Reader:
@@ -53,13 +54,21 @@ def _result(data: Mapping[str, Any]) -> Iterator[KitEvent]:
     if data["status"] == "success":
         yield Done()
         return
-    error = data.get("error") or {}
-    yield failed(f"{error.get('type')}: {error.get('message')}")
+    error = data.get("error")
+    if isinstance(error, dict):
+        yield failed(f"{error.get('type')}: {error.get('message')}")
+    else:
+        yield Failed("the model's answer was empty", provider=True)
 
 
-def failed(text: str) -> Failed:
-    """Whose failure an error of the program's is, by what it says: it tells statuses of the API only in words."""
-    found = STATUS.search(text)
-    status = int(next(g for g in found.groups() if g)) if found else 0
-    provider = status not in OWN if status else any(word in text for word in NO_ANSWER)
+def failed(text: str, status: int = 0) -> Failed:
+    """Whose failure an error is. The program tells the API's status by its exit code, else at most in words."""
+    if not status and (found := STATUS.search(text)):
+        status = int(next(g for g in found.groups() if g))
+    provider = status not in OWN if status else any(word in text for word in OUTSIDE)
     return Failed(text, provider, refused=status in REFUSED)
+
+
+def status_of(exit_code: int | None) -> int:
+    """The status of the API that an exit code stands for, which has only its last eight bits; 0 if it stands for none."""
+    return exit_code + 256 if exit_code is not None and 400 - 256 <= exit_code <= 255 else 0
