@@ -22,7 +22,9 @@ PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 22, 24, 3
 PR_CAP_AMBIENT_CLEAR_ALL, SECCOMP_MODE_FILTER, CAPABILITY_VERSION = 4, 2, 0x20080522
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 RULE_PATH, RULE_PORT = 1, 2
-MS_BIND, MS_REC = 4096, 16384
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC = 1, 32, 4096, 16384
+MS_KEPT = 2 | 4 | 8 | 1024 | 2048
+"""No set-user-id, no devices, no programs, and what is noted of readings: as in `statvfs`."""
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -48,8 +50,8 @@ def mount(source: str, target: str, kind: str | None, flags: int, data: str | No
     call(f"mount on {target}", libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]))
 
 
-def cover(folder: str, kept: list[str], data: str) -> None:
-    """An empty folder in memory in place of one of the machine's, with what is kept of it at its own place."""
+def cover(folder: str, kept: list[str], written: str, data: str) -> None:
+    """An empty folder in memory in place of one of the machine's, with what is kept of it at its own place, read-only but for one."""
     held = [(path, os.open(path, os.O_PATH), os.path.isdir(path)) for path in kept]
     mount("tmpfs", folder, "tmpfs", 2 | 4, data)  # no set-user-id, no devices
     for path, descriptor, is_folder in held:
@@ -57,6 +59,9 @@ def cover(folder: str, kept: list[str], data: str) -> None:
         if not is_folder:
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
         mount(f"/proc/self/fd/{descriptor}", path, None, MS_BIND | MS_REC, None)
+        if path != written:
+            had = os.statvfs(path).f_flag & MS_KEPT  # which a user namespace must not take away
+            mount("none", path, None, MS_REMOUNT | MS_BIND | MS_RDONLY | had, None)
         os.close(descriptor)
 
 

@@ -77,7 +77,9 @@ def plan(spec: BoxSpec, tier: Tier, own: Path, cwd: Path, tmp_bytes: int) -> dic
         "relay": str(Path(relay.__file__).parent),
         "ways": [(service.port, str(service.socket.resolve())) for service in spec.services] if tier.spaces and not spec.network else [],
         "mounts": _mounts(tier, hidden, own, tmp_bytes) if tier.spaces else [],
-        "covers": [(folder, kept, f"mode={mode},size={tmp_bytes}") for folder, kept, mode in _covers([workspace, *readable])],
+        "covers": [
+            (folder, kept, str(workspace), f"mode={mode},size={tmp_bytes}") for folder, kept, mode in _covers([workspace, *readable])
+        ],
         "cwd": str(cwd),
         **_landlock(spec, tier, workspace, shown, granted),
         "filter": instructions(_sockets(spec, tier), shared_memory=tier.spaces, truncate=tier.abi >= 3),

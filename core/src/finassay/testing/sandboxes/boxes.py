@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -107,26 +106,23 @@ def opened(subject: SandboxSubject, limits: Limits = Limits(), **spec: Any) -> I
             box.close()
 
 
-@cache
-def _pythons() -> dict[int, str]:
-    return {}
+_PYTHONS: dict[type[Box], str] = {}
 
 
 def python(box: Box) -> str:
     """An interpreter that the box has: this one, or where a box brings its own system, that one's."""
-    known = _pythons()
-    if id(type(box)) not in known:
+    if type(box) not in _PYTHONS:
         for name in (sys.executable, "python3", "python"):
             try:
                 process = box.spawn([name, "-c", "print('here')"])
             except SandboxError:
                 continue
             if list(process.lines()) == [b"here"] and process.wait(WAIT_SECONDS) == 0:
-                known[id(type(box))] = name
+                _PYTHONS[type(box)] = name
                 break
         else:
             require(False, f"no Python starts in the box: {process.stderr_tail()[-300:]}")
-    return known[id(type(box))]
+    return _PYTHONS[type(box)]
 
 
 def ask(box: Box, code: str, **values: Any) -> Any:
