@@ -141,7 +141,7 @@ def test_the_second_session_knows_what_the_first_taught(desk):
     notes = [e.data["text"] for e in desk.state("second").log if e.kind == "note"]
     assert notes[0].startswith(f"memory {begun[1]['memory']}: ")
     identity = desk.state("second").identity["agent"]
-    assert identity["program_version"].startswith("3.1 (memory ")
+    assert identity["program_version"].startswith("parrot 3.1 with memory ")
     assert identity["identity"]["inner"]["identity"] == {"feathers": "green"}
     manifest = json.loads((desk.folder / "second" / "run.json").read_text())
     assert {"parrotry", "finassay-memory"} <= manifest["versions"].keys()

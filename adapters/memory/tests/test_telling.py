@@ -216,7 +216,7 @@ def test_it_is_the_agent_inside_and_says_both(tmp_path):
     agent = MemoryAgent(MemoryOptions(agent="claude", options={"model": "m"}, memory=str(tmp_path / "m")), components)
     assert components.asked == [("agent", "claude", {"model": "m"})]
     assert agent.capabilities == inner.capabilities
-    assert agent.version.startswith("2.7 (memory ")
+    assert agent.version.startswith("claude 2.7 with memory ")
     assert [part.distribution for part in agent.parts] == ["finassay-scripted"]
     assert agent.identity["inner"]["program_version"] == "2.7"
     assert isinstance(agent, Agent)

@@ -86,7 +86,7 @@ class MemoryAgent:
             raise UsageError(f"agent {options.agent!r} learns by itself", hint="Give a memory to an agent that has none.")
         self._inner: Agent = inner
         self.capabilities = inner.capabilities
-        self.version = f"{inner.version} (memory {VERSION})"
+        self.version = f"{origin.id} {inner.version} with memory {VERSION}"
         self.parts: tuple[Origin, ...] = (origin, *getattr(inner, "parts", ()))
         self.identity: dict[str, Any] = {"inner": self._whose(origin), "words": _WORDS}
         if self.reviewers:

@@ -86,7 +86,7 @@ class ChatRequest:
     """None leaves it to the provider; many models take none."""
     repeat: int = 0
     role: str = ""
-    """Who asks, for the ledger: `simulator`, `judge`, `writer`, `reviewer`. Not part of the digest."""
+    """Who asks, for the ledger: `simulator`, `judge`, `writer`, `reviewer`, `learner`. Not part of the digest."""
     about: str = ""
     """What is asked about, for the ledger: a dimension's id, a turn. Never text of a prompt. Not part of the digest."""
     seconds: float = 300.0
