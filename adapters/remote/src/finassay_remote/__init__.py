@@ -1,0 +1,1 @@
+"""Any agent behind HTTP, or on standard input and output as JSON lines."""
