@@ -1,0 +1,129 @@
+"""Whether an answer's figure is the expected one: units and scales by program, tolerances by two stated profiles."""
+
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from typing import Final, Literal
+
+from attrs import frozen
+
+from finassay_rubrics.grading.numbers import Number, UnitKind
+from finassay_rubrics.record.rubric import Route, Tolerance
+
+Profile = Literal["strict", "lenient"]
+LENIENT_REL: Final = Decimal("0.001")
+SCALE_WORDS: Final = {"": 1, "thousands": 10**3, "millions": 10**6, "billions": 10**9, "trillions": 10**12}
+KINDS: Final[dict[str, UnitKind]] = {
+    "percent": "percent", "%": "percent", "percentage points": "points", "pp": "points", "times": "times", "x": "times", "days": "days",
+    "basis points": "basis points", "ratio": "times", "count": "plain", "": "plain",
+}  # fmt: skip
+
+
+@frozen
+class Expected:
+    """An expected figure, ready to be compared."""
+
+    value: Decimal
+    """In the route's unit and scale."""
+    kind: UnitKind
+    scale: Decimal
+    tolerance: Tolerance
+    decimals: int | None
+    """Decimals that must at least be stated."""
+    signed: bool = True
+    """Whether the sign counts; that of an amount that flows out does not under the lenient profile."""
+
+
+def expected_of(route: Route) -> Expected:
+    """Raises `ValueError` for a route without a number."""
+    if not isinstance(route.value, Decimal):
+        raise ValueError(f"route {route.route_id!r} expects words")
+    kind = KINDS.get(route.unit, "amount")
+    tolerance = route.tolerance or Tolerance(rule="stated precision", abs=Decimal("0.5"))
+    return Expected(route.value, kind, Decimal(SCALE_WORDS.get(route.scale, 1)), tolerance, tolerance.decimals)
+
+
+def stated(number: Number, expected: Expected) -> list[tuple[Decimal, int]]:
+    """The answer's figure in the unit and scale of the expected one, with the decimals that it then shows: every reading that is possible.
+
+    Ratios and percent, percent points and basis points are forms of one value. A bare amount is in the expected scale, or in units.
+    """
+    value, decimals = number.value, number.decimals
+    own = number.kind
+    if expected.kind == "amount":
+        return _amounts(number, expected.scale) if own in ("amount", "plain") else []
+    if own == "amount":
+        return [(value, decimals)] if number.scale is None and expected.kind == "plain" else []
+    shift = _SHIFTS.get((own, expected.kind))
+    if shift is None:
+        return []
+    readings = [(value.scaleb(shift), decimals - shift)]
+    if own == "plain" and expected.kind in ("percent", "points") and number.scale is None:
+        readings.append((value.scaleb(2), decimals - 2))  # 0.019 for 1.9 %
+    return [(v, d) for v, d in readings]
+
+
+_SHIFTS: Final[dict[tuple[UnitKind, UnitKind], int]] = {
+    ("percent", "percent"): 0, ("plain", "percent"): 0, ("points", "percent"): 0, ("basis points", "percent"): -2,
+    ("points", "points"): 0, ("percent", "points"): 0, ("plain", "points"): 0, ("basis points", "points"): -2,
+    ("basis points", "basis points"): 0, ("plain", "basis points"): 0, ("points", "basis points"): 2, ("percent", "basis points"): 2,
+    ("times", "times"): 0, ("plain", "times"): 0, ("percent", "times"): -2, ("days", "times"): 0,
+    ("days", "days"): 0, ("plain", "days"): 0, ("plain", "plain"): 0, ("days", "plain"): 0, ("times", "plain"): 0, ("percent", "plain"): -2,
+}  # fmt: skip
+"""(the answer's kind, the expected kind) to the power of ten between them."""
+
+
+def _amounts(number: Number, scale: Decimal) -> list[tuple[Decimal, int]]:
+    if number.scale is not None:
+        shift = int((number.scale / scale).log10().to_integral_value()) if scale else 0
+        return [(number.value.scaleb(shift), number.decimals - shift)]
+    power = int(scale.log10().to_integral_value())
+    bare = [(number.value, number.decimals)]
+    return bare if power == 0 else [*bare, (number.value.scaleb(-power), number.decimals + power)]
+
+
+def accepts(number: Number, expected: Expected, profile: Profile = "strict") -> bool:
+    """Whether the figure, as the answer states it, is the expected one."""
+    return any(_within(value, decimals, expected, profile) for value, decimals in stated(number, expected))
+
+
+def _within(value: Decimal, decimals: int, expected: Expected, profile: Profile) -> bool:
+    signs = [value]
+    if expected.kind == "amount" and profile == "lenient":
+        signs.append(-value)
+    return any(_fits(one, decimals, expected, profile) for one in signs)
+
+
+def _fits(value: Decimal, decimals: int, expected: Expected, profile: Profile) -> bool:
+    target, tolerance = expected.value, expected.tolerance
+    if _rounds_to(value, decimals, expected):
+        return True
+    band = max(tolerance.abs if tolerance.rule == "band" else Decimal(0), tolerance.rel * abs(target))
+    if tolerance.rule != "exact" and _in_band(value, target, band, tolerance.inclusive):
+        return True
+    return profile == "lenient" and abs(value - target) <= _lenient(target)
+
+
+def _rounds_to(value: Decimal, decimals: int, expected: Expected) -> bool:
+    """The expected value, rounded to the decimals that the answer states, is what it says; half up, or half even on an exact tie."""
+    needed, target = expected.decimals, expected.value
+    if needed is not None and decimals < needed:
+        return False
+    if expected.tolerance.rule == "exact":
+        return value == target
+    known = max(0, -int(target.as_tuple().exponent)) if target.is_finite() else 0
+    if decimals >= known:  # the answer is at least as fine as what is known
+        half = expected.tolerance.abs if needed is None else Decimal(5).scaleb(-known - 1)
+        return value == target or (_in_band(value, target, half, "both") and expected.tolerance.rule == "stated precision")
+    step = Decimal(1).scaleb(-decimals)
+    return value in (target.quantize(step, ROUND_HALF_UP), target.quantize(step, ROUND_HALF_EVEN))
+
+
+def _in_band(value: Decimal, target: Decimal, band: Decimal, inclusive: str) -> bool:
+    return target - band <= value < target + band if inclusive == "lower" else abs(value - target) <= band
+
+
+def _lenient(target: Decimal) -> Decimal:
+    """0.1 % of the value, and one unit in the last place of a key with three significant digits or more, whichever is larger."""
+    shown = target.normalize()
+    digits = len(shown.as_tuple().digits)
+    place = Decimal(1).scaleb(int(shown.as_tuple().exponent)) if digits >= 3 and int(shown.as_tuple().exponent) <= 0 else Decimal(0)
+    return max(LENIENT_REL * abs(target), place)

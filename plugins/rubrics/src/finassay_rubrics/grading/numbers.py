@@ -1,0 +1,176 @@
+"""Numbers in running text and tables: value, precision, scale, unit and sign, as they stand there."""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Final, Literal
+
+from attrs import frozen
+
+UnitKind = Literal["amount", "percent", "points", "basis points", "times", "days", "plain"]
+MAX_TEXT: Final = 400_000
+"""Characters of an answer that are looked at."""
+
+SCALES: Final = {
+    "thousand": 3, "thousands": 3, "k": 3,
+    "million": 6, "millions": 6, "mn": 6, "mm": 6, "mio": 6, "m": 6,
+    "billion": 9, "billions": 9, "bn": 9, "b": 9,
+    "trillion": 12, "trillions": 12, "tn": 12,
+}  # fmt: skip
+_UNITS: Final[tuple[tuple[str, UnitKind], ...]] = (
+    (r"basis[\s-]points?|bps?\b", "basis points"),
+    (r"percentage[\s-]points?|percent[\s-]points?|pp\b|ppts?\b|pts?\b|%[\s-]?points?", "points"),
+    (r"%|percent\b|per\s?cent\b|pct\b", "percent"),
+    (r"x\b|×(?!\s*[\d(])|times\b", "times"),
+    (r"days?\b", "days"),
+)
+_NUMBER: Final = re.compile(
+    r"""(?<![\w.,^])
+    (?P<open>\()?\s?
+    (?P<sign>[-−–+](?=\s?[\d.$€£(U]))?\s?
+    (?P<currency>(?:US\$|USD|EUR|GBP|\$|€|£)\s?)?
+    (?P<inner>[-−–(](?=\d))?
+    (?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)
+    (?P<close>\))?
+    """,
+    re.VERBOSE,
+)
+_SCALE: Final = re.compile(
+    r"\s?-?(?P<word>thousands?|millions?|billions?|trillions?|mn|mio|bn|tn|mm|[kKmMbB])\b(?!\s?points)", re.IGNORECASE
+)
+_AFTER_CURRENCY: Final = re.compile(r"\s?(USD|US dollars?|dollars?|EUR|euros?|GBP)\b", re.IGNORECASE)
+_MONTH: Final = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+_DATE: Final = re.compile(
+    rf"\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:\s*,?\s*(?:19|20)\d\d)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}(?:\s*,?\s*(?:19|20)\d\d)?\b"
+    rf"|\b{_MONTH}\s*,?\s*(?:19|20)\d\d\b|\b(?:19|20)\d\d[-/]\d{{1,2}}[-/]\d{{1,2}}\b|\b\d{{1,2}}/\d{{1,2}}/(?:19|20)?\d\d\b",
+    re.IGNORECASE,
+)
+_REFERENCE: Final = re.compile(
+    r"\b(?:note|notes|page|pages|p\.|pp\.|item|items|section|table|figure|exhibit|chapter|step|part|line|footnote|level|topic|asc|ifrs|ias|form|no\.)"
+    r"\s*\.?\s*\(?\d+(?:[.\-–]\d+)*\)?",
+    re.IGNORECASE,
+)
+_COUNTED: Final = re.compile(
+    r"\b\d+\s?[-–]?\s?(?:years?|yrs?|months?|weeks?|quarters?|decimals?|decimal places?|places?|digits?|significant|companies|segments)\b"
+    r"|\b\d+(?:st|nd|rd|th)\b",
+    re.IGNORECASE,
+)
+_LISTED: Final = re.compile(r"(?m)^\s*(?:\(?\d{1,2}[.)]\)?)\s(?=\S)")
+_NOT_A_NUMBER: Final = re.compile(r"[-–]?[A-Za-z_]|-\d|:\d\d\b|/\d{2,4}\b(?=\s*(?:fiscal|fy))", re.IGNORECASE)
+
+
+@frozen
+class Number:
+    """A number where it stands."""
+
+    start: int
+    end: int
+    text: str
+    value: Decimal
+    """With its sign, without its scale word."""
+    decimals: int
+    """Shown after the point; 0 where there is none."""
+    scale: Decimal | None
+    """What its own scale word says: 1,000,000 for million; None where there is none."""
+    kind: UnitKind
+    currency: str = ""
+    bracketed: bool = False
+    """In round brackets of its own: negative in a table, mostly not in a sentence."""
+
+    @property
+    def units(self) -> Decimal:
+        """The value with its own scale."""
+        return self.value * (self.scale or 1)
+
+
+def numbers(text: str, ignore: frozenset[str] = frozenset()) -> list[Number]:
+    """The numbers of a text that can be figures, in order.
+
+    Years, dates, list marks, ordinals, references to notes and pages, and words of `ignore` that hold digits (a company called 3M) are none.
+    """
+    text = text[:MAX_TEXT]
+    taken = _taken(text, ignore)
+    return [n for n in _numbers(text) if not any(start < n.end and n.start < end for start, end in taken)]
+
+
+def _taken(text: str, ignore: frozenset[str]) -> list[tuple[int, int]]:
+    spans = [m.span() for pattern in (_DATE, _REFERENCE, _COUNTED, _LISTED) for m in pattern.finditer(text)]
+    for word in ignore:
+        if any(c.isdigit() for c in word):
+            spans += [m.span() for m in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)]
+    return spans
+
+
+def _numbers(text: str) -> Iterator[Number]:
+    for match in _NUMBER.finditer(text):
+        number = _number(text, match)
+        if number is not None:
+            yield number
+
+
+def _number(text: str, match: re.Match[str]) -> Number | None:
+    digits, end = match["digits"], match.end("digits")
+    bracketed = match["close"] is not None and (match["open"] is not None or match["inner"] == "(")
+    after = match.end() if bracketed else end
+    currency = (match["currency"] or "").strip()
+    scale, after_scale = _scale(text, after, digits, currency)
+    kind, after_unit = _unit(text, after_scale)
+    if named := _AFTER_CURRENCY.match(text, after_unit):
+        currency, after_unit = currency or named[1].upper(), named.end()
+    if kind == "plain" and scale is None and after == end and _NOT_A_NUMBER.match(text, end):
+        return None
+    if kind == "plain" and scale is None and not currency and _is_year(digits):
+        return None
+    dash = match["sign"] is not None and match["sign"] in "-−–" and not _is_range(text, match.start("sign"))
+    negative = dash or (match["inner"] or "+") in "-−–"
+    if bracketed and kind == "plain" and text[after_unit : after_unit + 1] == "%":
+        kind, after_unit = "percent", after_unit + 1
+    value = Decimal(digits.replace(",", ""))
+    shown = digits.partition(".")[2]
+    start = match.start("open") if bracketed and match["open"] else _first(match, "sign", "currency", "inner", "digits")
+    return Number(
+        start=start,
+        end=after_unit,
+        text=text[start:after_unit],
+        value=-value if negative else value,
+        decimals=len(shown),
+        scale=scale,
+        kind="amount" if kind == "plain" and currency else kind,
+        currency=currency,
+        bracketed=bracketed,
+    )
+
+
+def _is_range(text: str, at: int) -> bool:
+    """Whether a dash stands between two figures: 5%-6%, 3 - 4."""
+    before = text[:at].rstrip()[-1:]
+    return before.isdigit() or before in ("%", ")")
+
+
+def _first(match: re.Match[str], *groups: str) -> int:
+    return min(match.start(group) for group in groups if match[group] is not None)
+
+
+def _scale(text: str, at: int, digits: str, currency: str) -> tuple[Decimal | None, int]:
+    found = _SCALE.match(text, at)
+    if found is None:
+        return None, at
+    word = found["word"]
+    if len(word) == 1 and not (currency or "," in digits or "." in digits or len(digits) >= 3):
+        return None, at  # 3M is a name
+    if word.lower() not in SCALES:
+        return None, at
+    return Decimal(10) ** SCALES[word.lower()], found.end()
+
+
+def _unit(text: str, at: int) -> tuple[UnitKind, int]:
+    space = at + (text[at : at + 1] in (" ", "\u00a0", "-"))
+    for place in (at, space):
+        for pattern, kind in _UNITS:
+            if found := re.compile(pattern, re.IGNORECASE).match(text, place):
+                return kind, found.end()
+    return "plain", at
+
+
+def _is_year(digits: str) -> bool:
+    return len(digits) == 4 and digits.isdigit() and 1950 <= int(digits) <= 2079
