@@ -197,7 +197,7 @@ def _two(subject: SandboxSubject) -> None:
         code = "import sys, time\nfor _ in range(20): print(sys.argv[1], flush=True); time.sleep(0.01)"
         started = [(str(n), box.spawn([python(box), "-c", code, str(n)])) for n, box in enumerate((first, first, second, second) * 2)]
         found: dict[str, set[bytes]] = {}
-        readers = [threading.Thread(target=lambda n=n, p=p: found.update({n: set(p.lines())})) for n, p in started]  # type: ignore[misc]
+        readers = [threading.Thread(target=lambda n=n, p=p: found.update({n: set(p.lines())})) for n, p in started]
         for reader in readers:
             reader.start()
         for reader in readers:
