@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -57,7 +57,7 @@ class ModelCall:
         self._status = 0
         self._first_byte: float | None = None
         self._answer = hashlib.sha256()
-        self._answered = self._whole = self._broken = False
+        self._answered = self._whole = self._broken = self._sending = False
         self._told = Told()
         self._telling: asyncio.Future[None] | None = None
         self._held = 0
@@ -267,45 +267,44 @@ class ModelCall:
         stream = Passage(meter, Events() if events and outgoing.usage_added else None)
         masker = self._session.masker()
         headers = [(n, masker.whole(v)) for n, v in headers_returned(response.headers.raw)]
-        self._status = response.status_code
+        self._status, loop = response.status_code, asyncio.get_running_loop()
         try:
-            async with contextlib.aclosing(response.aiter_bytes()) as chunks:
-                while (chunk := await self._next(chunks)) is not None:
+            async with contextlib.aclosing(response.aiter_bytes()) as chunks, asyncio.timeout(self._stall) as clock:
+                async for chunk in chunks:
                     data = masker.feed(stream.feed(chunk))
                     self._told = stream.told
                     if data:
                         await self._send(data, headers)
+                    clock.reschedule(loop.time() + self._stall)
         except TimeoutError:
+            if self._sending:  # a program that does not read must not hold a place of the upstream
+                raise ClientGoneError from None
             await self._stalled()
             if events and self._answered:
                 text = f"finassay: {self._upstream.name} was silent for {self._stall:.0f} s."
-                await self._send(wire.error_event(outgoing.endpoint.api, 504, "timeout", text), headers)
+                await self._in_time(self._send(wire.error_event(outgoing.endpoint.api, 504, "timeout", text), headers))
             return
         except httpx2.HTTPError as error:
             await self._unreachable(error)
             return
         await self._finish(masker.feed(stream.rest()) + masker.rest(), headers, stream)
 
-    async def _next(self, chunks: "AsyncGenerator[bytes, None]") -> bytes | None:
-        async with asyncio.timeout(self._stall):
-            return await anext(chunks, None)
-
     async def _finish(self, last: bytes, headers: list[tuple[bytes, bytes]], stream: "Passage") -> None:
         """The regular end: the harness is told before the program hears it, so that its next call is measured against a true account."""
         self._told = told = stream.finish()
         if last:
-            await self._send(last, headers)
-        if not self._answered:
-            await self._start(headers)
+            await self._in_time(self._send(last, headers))
+        elif not self._answered:
+            await self._in_time(self._start(headers))
         broken = None if told.ended else Trouble("connection")
         self._note(told.trouble or broken)
         await self._tell_and_wait()
         self._whole = True
-        await self._send_bounded({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._in_time(self._put({"type": "http.response.body", "body": b"", "more_body": False}))
 
     async def _start(self, headers: list[tuple[bytes, bytes]]) -> None:
         self._answered = True
-        await self._send_bounded({"type": "http.response.start", "status": self._status, "headers": headers})
+        await self._put({"type": "http.response.start", "status": self._status, "headers": headers})
 
     async def _send(self, data: bytes, headers: list[tuple[bytes, bytes]]) -> None:
         if not self._answered:
@@ -313,13 +312,17 @@ class ModelCall:
         if self._first_byte is None:
             self._first_byte = time.monotonic() - self._begun
         self._answer.update(data)
-        await self._send_bounded({"type": "http.response.body", "body": data, "more_body": True})
+        await self._put({"type": "http.response.body", "body": data, "more_body": True})
 
-    async def _send_bounded(self, message: dict[str, Any]) -> None:
-        """A program that does not read holds a place of the upstream; it is given up when that takes too long."""
+    async def _put(self, message: dict[str, Any]) -> None:
+        self._sending = True
+        await self._send_raw(message)
+        self._sending = False
+
+    async def _in_time(self, sending: Coroutine[Any, Any, None]) -> None:
         try:
             async with asyncio.timeout(self._stall):
-                await self._send_raw(message)
+                await sending
         except TimeoutError:
             raise ClientGoneError from None
 

@@ -39,10 +39,11 @@ class Server:
 
     def __init__(self, app: "App") -> None:
         self._app = app
+        self._folder = _private_folder()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
-        self._folder = _private_folder()
-        self._tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # With its protocol named: asyncio sends small pieces at once (TCP_NODELAY) only on sockets that say they are TCP.
+        self._tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._uvicorn: uvicorn.Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self._listening: dict[Path, asyncio.Server] = {}
