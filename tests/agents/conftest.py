@@ -18,10 +18,12 @@ from finassay.api.agent import Agent, AgentTurn, Setting, TurnContext
 from finassay.api.channel import ChannelSpec, McpServer, ServerSpec
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import LogEvent
+from finassay.api.errors import AgentError
 from finassay.api.gateway import Access, GatewayCall, GatewaySpec
 from finassay.api.sandbox import Box, BoxSpec, Limits, Service
 from finassay.api.task import Brief
 from finassay.catalog.catalog import Catalog
+from finassay_cli_kit import CommandLineAgent
 from finassay_cli_kit.testing import ModelServer
 
 ROOT = Path(__file__).parents[2]
@@ -96,15 +98,25 @@ class Held:
     calls: list[GatewayCall]
     log: list[LogEvent] = field(factory=list)
     said: Conversation = Conversation()
+    judged: list[Exception] = field(factory=list)
+    """Where there is no gateway to ask: what the adapter itself made of a failure."""
 
     @property
     def workspace(self) -> Path:
         return self.box.workspace
 
     def send(self, text: str, seconds: float = 60, cut: Callable[[], bool] = lambda: False) -> AgentTurn:
-        """The next turn. What was said is kept in `said`, as the harness does."""
+        """The next turn. What was said is kept in `said`, as the harness does.
+
+        A program's own word that its model failed counts only where no gateway knows better; straight, the adapter's judgement is raised.
+        """
         turn = len(self.said.of("agent")) + 1
-        reply = self.agent.send(text, TurnContext(turn, seconds, self.log.append, cut))
+        try:
+            reply = self.agent.send(text, TurnContext(turn, seconds, self.log.append, cut))
+        except AgentError:
+            if not self.judged:
+                raise
+            raise self.judged.pop() from None
         user = Message(f"u{turn - 1}", turn - 1, "user", text)
         self.said = self.said.with_message(user).with_message(Message(f"a{turn}", turn, "agent", reply.text, cut=cut()))
         return reply
@@ -173,7 +185,11 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
             stack.callback(box.close)
             agent.start(Setting(Brief("test", BRIEF, 6, 60, ("price",), False), box, history or Conversation(), access))
             stack.callback(agent.finalize)
-            return Held(agent, server, box, access, calls, said=history or Conversation())
+            held = Held(agent, server, box, access, calls, said=history or Conversation())
+            if way == "direct" and isinstance(agent, CommandLineAgent):
+                judge = agent.failure
+                monkeypatch.setattr(agent, "failure", lambda ending: held.judged.append(judge(ending)) or held.judged[-1])
+            return held
 
         yield make
 

@@ -1,6 +1,7 @@
 """Wheels, built and installed alone into fresh environments: the core, the core with one adapter, a stranger's plugin from the template."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -87,3 +88,19 @@ def test_a_strangers_agent_from_the_template(tmp_path, wheelhouse):
     run(UV, "pip", "install", "--quiet", "--python", programs / "python", next((tmp_path / "dist").glob("*.whl")))
     assert "foo" in run(programs / "finassay", "plugins", "agents")
     assert "FAILS" not in run(programs / "finassay", "conform", "agent", "foo")
+
+
+def test_the_adapter_of_the_howto_conforms_from_its_wheel(tmp_path, wheelhouse):
+    """docs/howto/write-an-adapter.md, followed to the letter."""
+    programs = environment(tmp_path / "venv", wheelhouse, "finassay", "finassay-cli-kit", "finassay-sandbox-local", "pytest")
+    run(programs / "finassay", "new", "agent", "scribe", "--out", tmp_path, cwd=tmp_path)
+    (tmp_path / "scribe" / "src" / "finassay_scribe" / "program.py").unlink()
+    page = (ROOT / "docs" / "howto" / "write-an-adapter.md").read_text("utf-8")
+    blocks = re.findall(r"^```python\n((?:#![^\n]*\n)?# (\S+)\n.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert {path for _, path in blocks} == {"src/finassay_scribe/agent.py", "tests/scribe", "tests/test_finassay_scribe.py"}
+    for text, path in blocks:
+        (tmp_path / "scribe" / path).write_text(text, "utf-8")
+    (tmp_path / "scribe" / "tests" / "scribe").chmod(0o755)
+    run(UV, "build", "--quiet", "--wheel", "--out-dir", tmp_path / "dist", tmp_path / "scribe")
+    run(UV, "pip", "install", "--quiet", "--python", programs / "python", next((tmp_path / "dist").glob("*.whl")))
+    assert "4 passed" in run(programs / "python", "-m", "pytest", "-p", "no:cacheprovider", "tests", cwd=tmp_path / "scribe")

@@ -98,10 +98,14 @@ def test_the_programs_configuration_is_private_and_taken_away(begin):
         ("MUTE", AgentError, "without its final event"),
     ],
 )
-def test_whose_failure_it_was(begin, word, blame, says):
-    with pytest.raises(blame, match=says) as caught:
-        begin().send(word)
-    assert isinstance(caught.value, ProviderRefusedError) == (blame is ProviderRefusedError)
+def test_whose_failure_it_was(begin, monkeypatch, word, blame, says):
+    """What the adapter makes of it; a gateway that saw no call fail does not believe it."""
+    session, judged = begin(), []
+    judge = session.agent.failure
+    monkeypatch.setattr(session.agent, "failure", lambda ending: judged.append(judge(ending)) or judged[-1])
+    with pytest.raises(AgentError, match=says):
+        session.send(word)
+    assert type(judged[0]) is blame
 
 
 def test_a_conversation_that_the_program_lost_is_told_again(begin):

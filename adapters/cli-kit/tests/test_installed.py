@@ -359,8 +359,12 @@ def test_the_gateway_knows_better_whose_failure_it_was(begin, error):
     assert send("Hi.").text == ""
 
 
-def test_a_refusal_is_told_apart(begin):
+def test_a_refusal_is_told_apart_and_believed_where_no_gateway_knows_better(begin, monkeypatch):
     _, _, send = begin("echo 'refused wrong key'; exit 1")
+    with pytest.raises(AgentError, match="no call failed"):
+        send("Hi.")
+    monkeypatch.setenv("FINASSAY_TEST_LOGIN", "secret-of-a-person")
+    _, _, send = begin("echo 'refused wrong key'; exit 1", access=None, login=True)
     with pytest.raises(ProviderError) as caught:
         send("Hi.")
     assert (type(caught.value).__name__, caught.value.any_request) == ("ProviderRefusedError", True)
