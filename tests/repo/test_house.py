@@ -82,6 +82,7 @@ EXTENDS = {
         "finassay.cli.",
     ),
     "models-replay": ("finassay.models.", "finassay.catalog."),
+    "remote": ("finassay.session.intake",),  # paths and names of delivered files are held to the rules of delivery
     "simulator-policy": ("finassay.session.",),
     "agree": ("finassay.grading.", "finassay.catalog.", "finassay.config.", "finassay.models.", "finassay.records.", "finassay.runs."),
     "calibrate": (

@@ -43,12 +43,12 @@ def play(tmp_path, access=None, **options):
 def test_a_program_and_its_arguments(tmp_path):
     told = play(tmp_path, command=[sys.executable, "-c", TELL, "--fast"], environment={"MY_MODE": "x"}, version="3")
     assert (told["heard"], told["arguments"]) == ("Grüße", ["--fast"])
-    assert told["told"] == {
+    assert {k: v for k, v in told["told"].items() if k in ("FINASSAY_BRIEF", "FINASSAY_TURN", "MY_MODE")} == {
         "FINASSAY_BRIEF": "Work well.",
         "FINASSAY_TURN": "1",
-        "FINASSAY_SECONDS": told["told"]["FINASSAY_SECONDS"],
         "MY_MODE": "x",
     }
+    assert 0 < float(told["told"]["FINASSAY_SECONDS"]) <= 30
 
 
 def test_python_is_the_one_that_runs_finassay(tmp_path):
