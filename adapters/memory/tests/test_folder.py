@@ -36,10 +36,26 @@ def test_no_memory_lies_in_a_run(tmp_path):
     around(tmp_path / "memory")
 
 
+def test_what_is_no_path_is_told(tmp_path):
+    (tmp_path / "ring").symlink_to(tmp_path / "ring")
+    for path in (tmp_path / "ring" / "memory", "~nobody-of-this-name/memory", "a\0b"):
+        with pytest.raises(UsageError):
+            around(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "kept").mkdir(mode=0o500)
+    with pytest.raises(UsageError, match="cannot be read and written"):
+        around(tmp_path / "kept" / "memory")
+
+
 def test_a_memory_has_a_folder_of_its_own(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match="no folder"):
         around(tmp_path / "file")
+    with pytest.raises(UsageError, match="lies in none"):
+        around(tmp_path / "file" / "memory")
     with pytest.raises(UsageError, match="'file'"):
         around(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

@@ -51,12 +51,18 @@ class MemoryFolder:
     @classmethod
     def at(cls, given: str, bounds: Bounds) -> "MemoryFolder":
         """The folder, which need not be there yet. Raises `UsageError` where no memory may lie, `InvalidFileError` for one that cannot be read."""
-        path = Path(given).expanduser().resolve()
+        try:
+            path = Path(given).expanduser().resolve()
+        except (OSError, RuntimeError, ValueError) as error:  # links in a ring, nobody's home, a character that no path has
+            raise UsageError(f"memory {given!r} is no path: {error}") from None
         for folder in (path, *path.parents):
             if _is_run(folder):
                 raise UsageError(f"memory {given!r} lies in the run {folder}", hint="A memory outlives runs: choose a folder beside them.")
-        if path.exists() and not path.is_dir():
-            raise UsageError(f"memory {given!r} is no folder", hint="Name a folder; it is made if it is not there.")
+        there = next((folder for folder in (path, *path.parents) if os.path.lexists(folder)), path)
+        if not there.is_dir():
+            raise UsageError(f"memory {given!r} is no folder, or lies in none", hint="Name a folder; it is made if it is not there.")
+        if not os.access(there, os.R_OK | os.W_OK | os.X_OK):
+            raise UsageError(f"memory {given!r} cannot be read and written")
         if path in (Path(path.anchor), Path.home().resolve()):
             raise UsageError(f"memory {given!r} is no folder of its own", hint="Name a folder for the memory alone.")
         found = cls(path, bounds)

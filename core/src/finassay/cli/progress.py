@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from types import TracebackType
 
 from attrs import define, field
@@ -238,6 +239,17 @@ class RunProgress:
             self._line(f"{key.id}: graded, quality {quality}, {verdict}")
         else:
             self._line(f"{key.id}: graded in part ({partial_words(card)}), quality {quality} of what was judged, {verdict}")
+
+    @contextmanager
+    def learning(self, key: SessionKey) -> Iterator[None]:
+        """An agent learns from a graded session meanwhile."""
+        with self._lock:
+            self._running[key.id] = _State("learns", time.monotonic())
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.pop(key.id, None)
 
     def problem(self, key: SessionKey, text: str) -> None:
         self._line(f"{key.id}: {text}")

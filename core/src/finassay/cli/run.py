@@ -187,7 +187,9 @@ def _hold_and_grade(folder: Any, settings: Any, runner: Any, plan: list[Any], ob
                     ungraded[key] = lacking
             # Only now, so that all sessions of a run begin with what their agents knew before it.
             for planned in plan if submit is not None else ():
-                if learnt := runner.learn(planned.key):
+                with progress.learning(planned.key):
+                    learnt = runner.learn(planned.key)
+                if learnt:
                     progress.problem(planned.key, learnt)
         except KeyboardInterrupt:
             stop.set()
