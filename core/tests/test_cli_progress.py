@@ -96,6 +96,13 @@ def test_a_grading_is_shown_until_it_is_over():
     assert rows(progress) == ""
 
 
+def test_an_agent_that_learns_is_shown_meanwhile():
+    progress = RunProgress(1)
+    with progress.learning(KEY):
+        assert "x.t.1  learns, 0 s" in rows(progress)
+    assert rows(progress) == ""
+
+
 @pytest.mark.parametrize(("seconds", "words"), [(0.4, "0 s"), (119, "119 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")])
 def test_spans(seconds, words):
     assert span(seconds) == words

@@ -1,9 +1,10 @@
 """Conformance of agents."""
 
+import json
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from finassay.api.errors import AgentError
 from finassay.api.gateway import Access, Gateway, GatewaySpec
 from finassay.api.sandbox import Box, BoxSpec, Limits, Sandbox, Service
 from finassay.api.task import Brief
+from finassay.records.convert import to_json
 from finassay.runs.interpreter import interpreter_folders
 from finassay.session.intake import FOLDER
 from finassay.testing.result import conformance, require
@@ -166,3 +168,28 @@ def _diagnoses(subject: AgentSubject) -> None:
     require(not told.problem, f"{told.problem}. {told.hint}")
     for text in (told.program, told.version, told.login, told.problem, told.hint):
         require("\n" not in text and len(text) < 1_000, f"{text[:200]!r} is not one line")
+
+
+@conformance(
+    "agent",
+    "identity-is-plain",
+    "it stands on every session, which is resumed under the same one only",
+    applies=lambda s: getattr(s.make(), "identity", None) is not None,
+)
+def _identity(subject: AgentSubject) -> None:
+    first, second = (getattr(subject.make(), "identity", None) for _ in range(2))
+    require(isinstance(first, Mapping), f"identity is a {type(first).__name__}")
+    require(json.loads(json.dumps(to_json(first))) == to_json(first), "JSON cannot hold it")
+    require(to_json(first) == to_json(second), "two agents of one choice have two identities")
+
+
+@conformance(
+    "agent",
+    "begins-with-plain",
+    "what a session began with stands on it, and is handed back when it is resumed",
+    applies=lambda s: callable(getattr(s.make(), "begins_with", None)),
+)
+def _begins(subject: AgentSubject) -> None:
+    begun = subject.make().begins_with()  # type: ignore[attr-defined]
+    require(isinstance(begun, Mapping), f"it is a {type(begun).__name__}")
+    require(json.loads(json.dumps(to_json(begun))) == to_json(begun), "JSON cannot hold it")
