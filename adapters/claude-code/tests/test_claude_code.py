@@ -202,3 +202,11 @@ def test_what_doctor_says(begin, tmp_path, monkeypatch):
 def test_without_a_gateway_it_does_not_start(begin):
     with pytest.raises(AgentError, match="no way to its models"):
         begin(access=None)
+
+
+def test_the_readme_tells_every_option_and_the_versions_tried():
+    readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    for name in ClaudeCodeOptions.model_fields:
+        assert f"| `{name}` |" in readme
+    for version in ClaudeCodeAgent.spec.tried:
+        assert f"**{version}**" in readme

@@ -198,3 +198,11 @@ def test_what_doctor_says(tmp_path):
     told = CodexAgent(CodexOptions(program=str(tmp_path / "missing"))).diagnose()
     assert "was not found" in told.problem
     assert "npm install" in told.hint
+
+
+def test_the_readme_tells_every_option_and_the_versions_tried():
+    readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    for name in CodexOptions.model_fields:
+        assert f"| `{name}` |" in readme
+    for version in CodexAgent.spec.tried:
+        assert f"**{version}**" in readme
