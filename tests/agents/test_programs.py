@@ -183,6 +183,19 @@ def test_two_turns_with_tools(way, model, talk):
     assert [r for r in server.requests if r.status == 401] == []
 
 
+@pytest.mark.parametrize("way", ["claude", "codex", "gemini", "kimi"])
+def test_a_channel_that_answers_with_a_list(way, talk):
+    """Gemini CLI reads a text that is JSON as structured content, which must be an object, and tells its model that the tool failed."""
+    with ModelServer(Script([Mcp("price", "list_prices", {"symbol": "A", "days": ["2020-01-02"]}), Say("Done.")])) as server:
+        heard = getattr(talk(server), way)("Hello.", None)
+    assert heard.exit_code == 0, heard.whole
+    server.check()
+    assert [name for name, _ in server.tool_calls] == ["list_prices"]
+    (told,) = server.calls[-1].request.results
+    assert (str(price("A", "2020-01-02")) in told) == (way != "gemini")
+    assert ("Invalid input: expected record" in told) == (way == "gemini")
+
+
 def test_codex_falls_back_from_a_web_socket(talk):
     """Its built-in provider asks for one first."""
     with ModelServer(Script([Shell("echo hello"), Say("Here I am.")])) as server:

@@ -407,23 +407,30 @@ CALLS = [
     {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "get_price", "arguments": {"symbol": "AAA"}}},
     {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "other"}},
     {"jsonrpc": "2.0", "id": 5, "method": "nothing"},
+    {
+        "jsonrpc": "2.0",
+        "id": 6,
+        "method": "tools/call",
+        "params": {"name": "list_prices", "arguments": {"symbol": "A", "days": ["2020-01-02"]}},
+    },
 ]
 
 
 def check_answers(answers):
     assert answers[0]["result"]["protocolVersion"] == "2025-06-18"
-    assert [tool["name"] for tool in answers[1]["result"]["tools"]] == ["get_price"]
+    assert [tool["name"] for tool in answers[1]["result"]["tools"]] == ["get_price", "list_prices"]
     assert json.loads(answers[2]["result"]["content"][0]["text"]) == {"symbol": "AAA", "close": price("AAA")}
     assert answers[3]["result"]["isError"]
     assert answers[4]["error"]["code"] == -32601
+    assert json.loads(answers[5]["result"]["content"][0]["text"]) == [{"day": "2020-01-02", "close": price("A", "2020-01-02")}]
 
 
 def test_mcp_over_http():
     with ModelServer(Script()) as server:
         heard = [post(server, call, "/mcp") for call in CALLS]
-        assert [status for status, _ in heard] == [200, 202, 200, 200, 200, 200]
+        assert [status for status, _ in heard] == [200, 202, 200, 200, 200, 200, 200]
         check_answers([json.loads(text) for status, text in heard if status == 200])
-        assert server.tool_calls == (("get_price", {"symbol": "AAA"}),)
+        assert [name for name, _ in server.tool_calls] == ["get_price", "list_prices"]
         assert post(server, CALLS[0], "/mcp", key="wrong")[0] == 401
 
 
@@ -438,7 +445,8 @@ def test_mcp_on_standard_input(tmp_path):
         check=True,
     )
     check_answers([json.loads(line) for line in done.stdout.splitlines()])
-    assert json.loads(log.read_text("utf-8")) == {"tool": "get_price", "arguments": {"symbol": "AAA"}}
+    logged = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    assert logged[0] == {"tool": "get_price", "arguments": {"symbol": "AAA"}}
 
 
 def test_a_tool_by_its_exact_name():

@@ -1,4 +1,4 @@
-"""A small MCP server for tests: `get_price` of made-up symbols, over HTTP as part of the model server or on standard input and output.
+"""A small MCP server for tests: `get_price` and `list_prices` of made-up symbols, over HTTP as part of the model server or on standard input and output.
 
     python -m finassay_cli_kit.testing.mcp [--log FILE]
 
@@ -19,6 +19,16 @@ TOOLS: Final[tuple[Mapping[str, Any], ...]] = (
             "type": "object",
             "properties": {"symbol": {"type": "string"}, "day": {"type": "string"}},
             "required": ["symbol"],
+        },
+        "annotations": {"readOnlyHint": True},
+    },
+    {
+        "name": "list_prices",
+        "description": "Closing prices of a symbol on some days: a JSON list, as many public servers answer.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"symbol": {"type": "string"}, "days": {"type": "array", "items": {"type": "string"}}},
+            "required": ["symbol", "days"],
         },
         "annotations": {"readOnlyHint": True},
     },
@@ -47,16 +57,23 @@ def respond(message: Mapping[str, Any], called: Callable[[str, Mapping[str, Any]
             result = {}
         case "tools/list":
             result = {"tools": [*TOOLS]}
-        case "tools/call" if params.get("name") == "get_price":
-            arguments = params.get("arguments") or {}
-            called("get_price", arguments)
-            symbol, day = str(arguments.get("symbol", "")), str(arguments.get("day", ""))
-            result = _text(json.dumps({"symbol": symbol, "close": price(symbol, day)}))
+        case "tools/call" if params.get("name") in [tool["name"] for tool in TOOLS]:
+            arguments = params["arguments"] if isinstance(params.get("arguments"), dict) else {}
+            called(params["name"], arguments)
+            result = _text(json.dumps(_answer(params["name"], arguments)))
         case "tools/call":
             result = {**_text(f"There is no tool {params.get('name')!r}."), "isError": True}
     if result is None:
         return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": f"no method {message['method']}"}}
     return {"jsonrpc": "2.0", "id": message["id"], "result": result}
+
+
+def _answer(name: str, arguments: Mapping[str, Any]) -> Any:
+    symbol = str(arguments.get("symbol", ""))
+    if name == "get_price":
+        return {"symbol": symbol, "close": price(symbol, str(arguments.get("day", "")))}
+    days = arguments.get("days")
+    return [{"day": str(day), "close": price(symbol, str(day))} for day in (days if isinstance(days, list) else ())]
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class ModelServer:
 
     @property
     def mcp_url(self) -> str:
-        """Address of an MCP server (streamable HTTP, the key as bearer token) with the tool `get_price`; see `testing.mcp`."""
+        """Address of an MCP server (streamable HTTP, the key as bearer token) with the tools `get_price` and `list_prices`; see `testing.mcp`."""
         return f"{self.url}/mcp"
 
     @property
