@@ -40,6 +40,7 @@ def add_session(
     reply: str = "Done.",
     path: str = "report.md",
     rejected: tuple[Rejected, ...] = (),
+    identity: Any = None,
 ) -> SessionKey:
     """A recorded session of one turn; `end` None leaves it unfinished."""
     key = SessionKey("x", task, 1)
@@ -49,7 +50,7 @@ def add_session(
     with open(source, "rb") as stream:
         stored = folder.blobs.add(stream.fileno(), 1000)
     assert stored is not None
-    events.append({"type": "session", "schema_version": 1, "identity": {"agent": {"id": "x"}}, "digest": "d"})
+    events.append({"type": "session", "schema_version": 1, "identity": identity or {"agent": {"id": "x"}}, "digest": "d"})
     events.append(user_event(Message("u0", 0, "user", "Test an idea."), UserTurn(0, "open", 0), 0.0))
     delivery = Delivery(1, (DeliveredFile(path, *stored),), rejected)
     events.append(agent_event(Message("a1", 1, "agent", reply), delivery, TurnFacts(1, 10.164000000000001), (), Usage()))

@@ -44,6 +44,17 @@ def notes(folder: RunFolder) -> str:
     return "\n".join(run_view(folder).notes)
 
 
+def test_who_acted_outside_the_sandbox_is_told(tmp_path):
+    folder = run_folder(tmp_path / "run", ("one", "two"))
+    box = {"id": "walls", "isolation": {"files": True, "network": True, "processes": True}}
+    add_session(folder, "one", identity={"agent": {"id": "x", "identity": {"outside_sandbox": True}}, "sandbox": box})
+    assert "Acted where no sandbox of this run held them: x (1 of 1 sessions)." in notes(folder)
+    assert "walls" not in notes(folder)
+    add_session(folder, "two", identity={"agent": {"id": "x", "identity": {"outside_sandbox": "yes"}}, "sandbox": box})
+    assert "(1 of 2 sessions)" in notes(folder)
+    assert "Agents ran in the sandbox 'walls'." in notes(folder)
+
+
 # -- gaps -------------------------------------------------------------------------------------------------------------
 
 

@@ -121,7 +121,8 @@ class Agent(Protocol):
     what lies there when a turn ends is delivered, also when the turn was cut.
 
     An agent may also carry `identity`, a mapping that JSON can hold, of what decides its work besides its options: it stands on the session, which
-    is resumed under the same one only. What may be another for every session (a memory) it tells with `begins_with() -> Mapping[str, Json]`, asked
+    is resumed under the same one only; `outside_sandbox: true` in it says that the agent acts where no sandbox of the run holds it, and stands above
+    the results. What may be another for every session (a memory) it tells with `begins_with() -> Mapping[str, Json]`, asked
     once before a session begins, recorded with it and handed back in `Setting.begun_with`. One that works through other components names where
     they came from in `parts: tuple[Origin, ...]`. One that learns from graded sessions is a `finassay.api.learning.Learner`.
     """

@@ -176,7 +176,11 @@ def _notes(folder: RunFolder, sessions: tuple[SessionView, ...], muted: Mapping[
         notes.append(f"Sessions were graded by different judges ({', '.join(sorted(judges))}): their results are not averaged together.")
     if len(hashes) > 1:
         notes.append("Sessions were graded by different versions of the evaluator; grade the run again to compare them: finassay grade.")
-    for sandbox in sorted({str(s.identity.get("sandbox", {}).get("id", "")) for s in sessions} - {""}):
+    outside = [s for s in sessions if _acts_outside(s)]
+    if outside:
+        who = ", ".join(sorted({s.agent for s in outside}))
+        notes.append(f"Acted where no sandbox of this run held them: {who} ({len(outside)} of {len(sessions)} sessions).")
+    for sandbox in sorted({str(s.identity.get("sandbox", {}).get("id", "")) for s in sessions if s not in outside} - {""}):
         isolation = next(s.identity["sandbox"]["isolation"] for s in sessions if s.identity.get("sandbox", {}).get("id") == sandbox)
         missing = [name for name in ("files", "network", "processes") if not isolation.get(name)]
         notes.append(f"Agents ran in the sandbox '{sandbox}'" + (f", which does not isolate {', '.join(missing)}." if missing else "."))
@@ -201,6 +205,12 @@ def _notes(folder: RunFolder, sessions: tuple[SessionView, ...], muted: Mapping[
         notes.append(f"User and judge are models of one family ({', '.join(shared)}): what neither of them sees, nobody sees.")
     notes += [f"Observer '{name}' was muted: {reason}" for name, reason in sorted(muted.items())]
     return notes
+
+
+def _acts_outside(session: SessionView) -> bool:
+    agent = session.identity.get("agent")
+    own = agent.get("identity") if isinstance(agent, Mapping) else None
+    return isinstance(own, Mapping) and own.get("outside_sandbox") is True
 
 
 def _shared_families(sessions: Iterable[SessionView]) -> list[str]:
