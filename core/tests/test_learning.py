@@ -8,15 +8,16 @@ from runs_on_disk import add_card, add_session, run_folder
 
 from finassay.api.component import Origin
 from finassay.api.conversation import Conversation, Message
-from finassay.api.learning import Learner, Lesson
-from finassay.api.scorecard import Graded
+from finassay.api.delivery import Delivery, TurnFacts
+from finassay.api.learning import Learner, Lesson, TurnOutline
+from finassay.api.scorecard import Graded, UserTurn
 from finassay.api.verdict import Unscored
 from finassay.models.serving import served
 from finassay.runs.build import AgentMaker, _misplaced
 from finassay.runs.identity import BEGUN_WITH, differing
 from finassay.runs.learning import learn, lesson, opaque
 from finassay.testing.fakes import FakeModels, ScriptedAgent
-from finassay.testing.samples import sample_belief, sample_task
+from finassay.testing.samples import sample_task
 
 
 @define
@@ -97,25 +98,25 @@ def test_there_is_nothing_to_learn_without_a_whole_grading(tmp_path, graded):
     assert learn(folder, folder.tasks()[key.task], key, evolve(maker(pupil), reviewing=None), str) == ""
 
 
-def test_a_lesson_holds_no_words_of_the_belief(graded):
+def test_a_lesson_tells_what_was_done_and_no_word_of_what_was_said(graded):
     folder, key = graded
-    belief = sample_belief()
-    wish = belief.items[2].sentence
     said = Conversation(
         (
-            Message("u0", 0, "user", "I like last year's winners. Please use data up to 2019."),
-            Message("a1", 1, "agent", "What is your stop? I will send a report."),
-            Message("u1", 1, "user", f"I want to {wish}. Where is the report?"),
-            Message("a2", 2, "agent", "So it is once it has fallen 20% from its entry price; that I will do. The report is attached."),
+            Message("u0", 0, "user", "I like parrots."),
+            Message("a1", 1, "agent", "What stop? And which parrots? I will send a report."),
+            Message("u1", 1, "user", "On parrots I have no preference."),
+            Message("a2", 2, "agent", "One parrot, nothing to merge.", cut=True),
         )
     )
-    card = add_card(folder, key)
-    heard = lesson(card, sample_task(belief), "s", said, {})
-    text = " ".join(m.text for m in heard.conversation.messages)
-    assert "Where is the report?" in text
-    assert "The report is attached." in text
-    for hidden in ("winners", "fallen", "20%", "entry price"):
-        assert hidden not in text
+    state = folder.state(key)
+    state.conversation, state.turns = said, (TurnFacts(1, 2.04), TurnFacts(2, 30, True))
+    state.user_turns = (UserTurn(0, "open", 0), UserTurn(1, "clarify", 0))
+    state.deliveries = (Delivery(1), Delivery(2, state.deliveries[0].files))
+    state.identity = {**state.identity, BEGUN_WITH: {"memory": "a"}}
+    heard = lesson(add_card(folder, key), sample_task(), "s", state)
+    assert heard.outline == (TurnOutline(1, 10, 2, 0, 2.0, False, "clarify"), TurnOutline(2, 5, 0, 1, 30, True, ""))
+    assert heard.begun_with == {"memory": "a"}
+    assert "parrot" not in str(heard)
 
 
 def test_the_name_of_a_session_rests_on_its_sealed_record(graded):

@@ -156,7 +156,32 @@ def test_what_an_agent_does_to_its_copy_reaches_neither_memory_nor_anything_else
     held(around(memory), "Hi.", box=place, begun=begun)
     assert (outside / "MEMORY.md").read_text() == "mine"
     assert sorted(p.name for p in (work / "memory").iterdir()) == ["MEMORY.md"]
+    _make_deep(work / "memory", 1_500)  # too deep for a function that calls itself for each folder
+    held(around(memory), "Hi.", box=place, begun=begun)
+    assert sorted(p.name for p in (work / "memory").iterdir()) == ["MEMORY.md"]
+    _unmake_deep(work)
     assert (memory / "memory.json").read_bytes() == kept
+
+
+def _make_deep(folder, levels):
+    """A chain of folders, each made in the one before."""
+    current = os.open(folder, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir("d", dir_fd=current)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=current)
+        os.close(current)
+        current = deeper
+    os.close(current)
+
+
+def _unmake_deep(work):
+    """Take the chain away, so that whoever clears up after tests need not."""
+    for aside in work.glob(".memory-*/d"):
+        while (aside / "d").exists():
+            (aside / "d").rename(work / "next")
+            aside.rmdir()
+            (work / "next").rename(aside)
+        aside.rmdir()
 
 
 def test_hostile_files_are_left_out_and_told(tmp_path, memory):

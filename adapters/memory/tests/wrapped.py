@@ -63,7 +63,6 @@ def lesson(session: str = "s-1", *findings: Finding, **more: Any) -> Lesson:
         "accepted": False,
         "feedback": "End reason: satisfied. The user closed the session.\nAccepted: no\n",
         "by_turn": (),
-        "conversation": Conversation(),
         **more,
     }
     return Lesson(session=session, findings=findings or (RISKS, FILLS, FINE), **told)

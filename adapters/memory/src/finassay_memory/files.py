@@ -4,7 +4,6 @@ import contextlib
 import os
 import re
 import secrets
-import shutil
 import stat
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -168,18 +167,14 @@ def _text(data: bytes) -> str:
 
 
 def place(workspace: Path, name: str, files: Mapping[str, str]) -> None:
-    """Make the folder `name` of a workspace anew with these files, readable and not writable. The workspace is the agent's: nothing there is trusted.
+    """Make the folder `name` of a workspace anew with these files, readable and not writable. The workspace is the agent's: nothing there is trusted,
+    and what has that name already keeps its place under another, hidden one.
 
     Raises `OSError`.
     """
     with contextlib.closing(_Descriptor(os.open(workspace, os.O_RDONLY | os.O_DIRECTORY))) as root:
-        try:
-            if stat.S_ISDIR(os.stat(name, dir_fd=root.number, follow_symlinks=False).st_mode):
-                shutil.rmtree(name, dir_fd=root.number)
-            else:
-                os.unlink(name, dir_fd=root.number)
-        except FileNotFoundError:
-            pass
+        with contextlib.suppress(FileNotFoundError):  # put aside as it is: a tree that an agent made may be too deep to be taken away
+            os.rename(name, f".{name}-{secrets.token_hex(4)}", src_dir_fd=root.number, dst_dir_fd=root.number)
         os.mkdir(name, 0o755, dir_fd=root.number)
         with below(name, root.number) as folder:
             for path, text in files.items():

@@ -1,4 +1,4 @@
-"""The review by a chat model. It sees the notes, the feedback and what was said, and answers with edits; what it writes is checked like a stranger's."""
+"""The review by a chat model. It sees the notes, the feedback and the outline of the turns, and answers with edits; what it writes is checked like a stranger's."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any, Final, Literal
 
-from attrs import define, evolve, field
+from attrs import asdict, define, evolve, field
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from finassay.api.errors import AgentError
@@ -18,8 +18,8 @@ from finassay_memory.plain import plain, refused
 
 MAX_EDITS: Final = 12
 MAX_FEEDBACK: Final = 24_000
-MAX_SAID: Final = 16_000
-"""Characters of feedback and conversation that the model is shown."""
+MAX_OUTLINE: Final = 8_000
+"""Characters of feedback and outline that the model is shown."""
 MAX_OUTPUT: Final = 8_192
 
 INSTRUCTIONS: Final = """You keep the notes of an assistant that does financial work for people: it asks what they want, builds backtests, and delivers files and \
@@ -112,11 +112,11 @@ def _value(reply: ChatReply) -> Any:
 
 def _material(memory: Memory, lesson: Lesson) -> str:
     notes = "\n".join(json.dumps({"id": e.id, "text": e.text, "sessions": e.seen}, ensure_ascii=False) for e in memory.entries)
-    said = "\n\n".join(f"{'Person' if m.sender == 'user' else 'Assistant'}, turn {m.turn}: {m.text}" for m in lesson.conversation.messages)
+    turns = "\n".join(json.dumps(asdict(turn), ensure_ascii=False) for turn in lesson.outline)
     parts = (
         ("notes", notes or "(none yet)"),
         ("feedback", _bounded(lesson.feedback, MAX_FEEDBACK)),
-        ("conversation, without what was said about the strategy", _bounded(said, MAX_SAID)),
+        ("turns of the assistant, in outline", _bounded(turns, MAX_OUTLINE)),
     )
     return "\n\n".join(_fenced(name, text) for name, text in parts) + "\n\nEdit the notes."
 

@@ -10,7 +10,6 @@ from typing import Protocol, runtime_checkable
 
 from attrs import Factory, frozen
 
-from finassay.api.conversation import Conversation
 from finassay.api.delivery import EndReason
 from finassay.api.model import Models
 from finassay.api.scorecard import TurnScore
@@ -35,6 +34,23 @@ class Finding:
 
 
 @frozen
+class TurnOutline:
+    """A turn without its words."""
+
+    turn: int
+    words: int
+    """Of the agent's message."""
+    questions: int
+    """Sentences of it that ask."""
+    files: int
+    """Delivered when it ended."""
+    seconds: float
+    cut: bool
+    answer: str = ""
+    """What the person then did: `clarify`, `follow_up`, `challenge`, `close`, `block`; empty if nothing."""
+
+
+@frozen
 class Lesson:
     """One graded session, for the agent that held it."""
 
@@ -46,9 +62,9 @@ class Lesson:
     """The whole feedback as text."""
     findings: tuple[Finding, ...]
     by_turn: tuple[TurnScore, ...]
-    conversation: Conversation
-    """What was said, without the sentences that speak of the hidden strategy: those that the user told as well, because a later session may be
-    about the same one. Of a long message the beginning."""
+    outline: tuple[TurnOutline, ...] = ()
+    """The turns, without what was said in them: who explains what was built, or has no preference, tells the strategy to a later session about the
+    same one, in words that no rule can find."""
     begun_with: Mapping[str, Json] = Factory(dict)
     """What the agent said when the session began (`Agent.begins_with`)."""
 

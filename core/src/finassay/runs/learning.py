@@ -1,20 +1,16 @@
 """What an agent is told of a session that it held and that was graded, so that it can learn from it."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
-from attrs import evolve
-
-from finassay.api.conversation import Conversation
-from finassay.api.learning import Finding, Learner, Lesson
+from finassay.api.learning import Finding, Learner, Lesson, TurnOutline
 from finassay.api.scorecard import Scorecard
 from finassay.api.task import Task
-from finassay.api.verdict import Json
+from finassay.api.text import sentences
 from finassay.grading.feedback import Feedback, feedback, feedback_text
-from finassay.grading.redaction import Redactor
 from finassay.models.serving import serving
-from finassay.records.masking import without_passages
+from finassay.records.events import SessionState
 from finassay.runs.build import AgentMaker
 from finassay.runs.folder import RunFolder, SessionKey
 from finassay.runs.grade import lacks_its_judge, scorecards
@@ -46,9 +42,7 @@ def _review(folder: RunFolder, task: Task, key: SessionKey, maker: AgentMaker) -
     agent, session = maker.make(), opaque(folder, key)
     if maker.reviewing is None or not isinstance(agent, Learner) or agent.has_reviewed(session):
         return ""
-    state = folder.state(key)
-    begun = state.identity.get(BEGUN_WITH, {})
-    return str(agent.review(lesson(cards[0], task, session, state.conversation, begun), maker.reviewing)) or "nothing"
+    return str(agent.review(lesson(cards[0], task, session, folder.state(key)), maker.reviewing)) or "nothing"
 
 
 def opaque(folder: RunFolder, key: SessionKey) -> str:
@@ -56,7 +50,7 @@ def opaque(folder: RunFolder, key: SessionKey) -> str:
     return hashlib.sha256(f"learnt {key.id} {folder.record_digest(key)}".encode()).hexdigest()[:32]
 
 
-def lesson(card: Scorecard, task: Task, session: str, said: Conversation, begun_with: Mapping[str, Json]) -> Lesson:
+def lesson(card: Scorecard, task: Task, session: str, state: SessionState) -> Lesson:
     """What may be known of a session for good."""
     report = feedback(card, task)
     return Lesson(
@@ -66,16 +60,27 @@ def lesson(card: Scorecard, task: Task, session: str, said: Conversation, begun_
         feedback=feedback_text(report),
         findings=_findings(report),
         by_turn=card.by_turn,
-        conversation=_open(said, task),
-        begun_with=begun_with,
+        outline=_outline(state),
+        begun_with=state.identity.get(BEGUN_WITH, {}),
     )
 
 
-def _open(said: Conversation, task: Task) -> Conversation:
-    """What was said without what speaks of the belief, and without its words in a row."""
-    redactor = Redactor.of(task)
-    words = [text for item in (*task.belief.items, *task.belief.absent) for text in (item.sentence, item.opening)]
-    return Conversation(tuple(evolve(m, text=without_passages(redactor.text(m.text), words)) for m in said.messages))
+def _outline(state: SessionState) -> tuple[TurnOutline, ...]:
+    answers = {said.turn: said.action for said in state.user_turns}
+    files = {delivery.turn: len(delivery.files) for delivery in state.deliveries}
+    facts = {turn.turn: turn for turn in state.turns}
+    return tuple(
+        TurnOutline(
+            turn=m.turn,
+            words=len(m.text.split()),
+            questions=sum(sentence.question for sentence in sentences(m.text)),
+            files=files.get(m.turn, 0),
+            seconds=round(facts[m.turn].seconds, 1) if m.turn in facts else 0.0,
+            cut=m.cut,
+            answer=answers.get(m.turn, ""),
+        )
+        for m in state.conversation.of("agent")
+    )
 
 
 def _findings(report: Feedback) -> tuple[Finding, ...]:
