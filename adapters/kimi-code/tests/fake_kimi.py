@@ -38,7 +38,7 @@ session = sys.argv[sys.argv.index("-S") + 1] if "-S" in sys.argv else f"session_
 folder = home / "sessions" / "wd_x" / session
 wire = folder / "agents" / "main" / "wire.jsonl"
 if "-S" in sys.argv and not folder.exists():
-    print(f'error: session.not_found: Session "{session}" not found.', file=sys.stderr)
+    print(f'error: failed to run prompt: Session "{session}" not found.', file=sys.stderr)
     sys.exit(1)
 if "-S" not in sys.argv:
     keep(home / "session_index.jsonl", sessionId=session, sessionDir=str(folder), workDir=os.getcwd())
@@ -64,9 +64,14 @@ if "STEPS" in heard:
 used = {"inputOther": 50, "inputCacheRead": 40, "inputCacheCreation": 10, "output": 5}
 keep(wire, type="usage.record", model="m", usage=used)
 write = {"name": "Write", "arguments": json.dumps({"path": "deliver/note.md", "content": "note"})}
-say("assistant", content="I write it down.", tool_calls=[{"type": "function", "id": "c1", "function": write}])
-if "HANG" in heard:
+said = {"type": "content.part", "stepUuid": "u1", "part": {"type": "text", "text": "I write it down."}}
+keep(wire, type="context.append_loop_event", event=said)
+call = {"type": "tool.call", "stepUuid": "u1", "toolCallId": "c1", "name": "Write", "args": {"path": "deliver/note.md"}}
+keep(wire, type="context.append_loop_event", event=call)
+if "HANG" in heard:  # a step is told on standard output only at its end
+    pathlib.Path("hanging").touch()
     time.sleep(60)
+say("assistant", content="I write it down.", tool_calls=[{"type": "function", "id": "c1", "function": write}])
 pathlib.Path("deliver/note.md").write_text("note")
 say("tool", tool_call_id="c1", content="Wrote 4 bytes to deliver/note.md")
 shell = {"name": "Bash", "arguments": "not json"}

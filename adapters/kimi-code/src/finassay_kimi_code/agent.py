@@ -1,6 +1,7 @@
 """The agent `kimi-code`: Kimi Code CLI, started once per turn in its prompt mode."""
 
 import json
+import re
 from collections.abc import Iterable
 from typing import ClassVar, Final, Literal
 
@@ -20,14 +21,17 @@ from finassay_cli_kit import (
     NodeProgramOptions,
     ProgramSession,
     ProgramSpec,
+    Said,
+    ToolCall,
     TurnCommand,
     UsageReported,
     as_words,
     http_servers,
     read_home,
+    read_login,
     user_folder,
 )
-from finassay_kimi_code.stream import read_error, read_index, read_line, read_usage
+from finassay_kimi_code.stream import read_error, read_index, read_line, read_steps, read_usage
 
 HOME: Final = "kimi"
 """Its folder in the private home: configuration, conversations."""
@@ -37,6 +41,7 @@ LONGEST: Final = 120_000
 READ: Final = (
     "Read the whole file {path}, in parts if it is long. It is the person's message to you, with all that belongs to it: answer it."
 )
+LOST: Final = re.compile(r'Session "[^"\n]*" not found')
 UPSTREAMS: Final = {"kimi": "moonshot", "openai": "openai", "anthropic": "anthropic"}
 
 
@@ -69,13 +74,15 @@ class KimiCodeAgent(InstalledAgent):
 
     def __init__(self, options: KimiCodeOptions, /) -> None:
         self.options = options
+        self._seen: set[str] = set()
         super().__init__(options if options.upstream else options.model_copy(update={"upstream": UPSTREAMS[options.protocol]}))
 
     def read_login(self) -> Login:
         folder = user_folder("KIMI_CODE_HOME", "~/.kimi-code")
-        files = [*sorted((folder / "credentials").glob("*.json")), folder / "config.toml"]
-        found = {f"{HOME}/{path.relative_to(folder)}": path.read_bytes() for path in files if path.is_file()}
-        return Login(str(folder / "credentials"), found) if len(found) > 1 else Login()
+        names = ["config.toml", *(f"credentials/{path.name}" for path in sorted(folder.glob("credentials/*.json")))]
+        parts = [read_login((), {f"{HOME}/{name}": folder / name}) for name in names]
+        files = {path: data for part in parts for path, data in part.files.items()}
+        return Login(parts[-1].found, files) if len(names) > 1 and len(files) == len(names) else Login()
 
     def start(self, setting: Setting) -> None:
         super().start(setting)
@@ -127,19 +134,29 @@ class KimiCodeAgent(InstalledAgent):
         return f"{found[1]}/agents/main/wire.jsonl" if found is not None else ""
 
     def converse(self, process: BoxProcess, turn: TurnCommand, intake: Intake) -> None:
-        """Usage, and the session's id of a turn that failed or was cut, stand only in the program's files."""
+        """Usage stands only in the program's files; so do the session's id and the last step of a turn that failed or was cut."""
+        self._seen.clear()
         super().converse(process, turn, intake)
         index = read_home(self._workspace, f"{HOME}/session_index.jsonl")
         if (found := read_index(index, turn.home, turn.session)) is not None:
             wire = read_home(self._workspace, f"{found[1]}/agents/main/wire.jsonl", self._told_before)
-            intake.tell(ProgramSession(found[0]), UsageReported(read_usage(wire)))
+            missing = [event for event in read_steps(wire) if _mark(event) not in self._seen]
+            intake.tell(ProgramSession(found[0]), *missing, UsageReported(read_usage(wire)))
 
     def events(self, line: bytes) -> Iterable[KitEvent]:
-        return read_line(line)
+        for event in read_line(line):
+            if isinstance(event, Said | ToolCall):
+                self._seen.add(_mark(event))
+            yield event
 
     def failure(self, ending: Ending) -> AgentError | ProviderError:
         told = read_error(ending.stderr)
         return super().failure(ending if told is None else evolve(ending, errors=(told,)))
 
     def lost(self, ending: Ending) -> bool:
-        return "session.not_found" in ending.stderr
+        return LOST.search(ending.stderr) is not None
+
+
+def _mark(event: Said | ToolCall) -> str:
+    """By what something that stands in two places is known again."""
+    return event.text if isinstance(event, Said) else f"call {event.id}"

@@ -81,6 +81,26 @@ def read_usage(data: bytes) -> Usage:
     return Usage(fresh + read + written, read, output)
 
 
+def read_steps(data: bytes) -> Iterator[Said | ToolCall]:
+    """What the model said and called in lines of a session's `wire.jsonl`, also in a step that did not come to its end."""
+    texts: dict[str, str] = {}
+    calls: list[ToolCall] = []
+    for line in data.splitlines():
+        if b'"context.append_loop_event"' not in line:
+            continue
+        try:
+            event = json.loads(line)["event"]
+            if event["type"] == "content.part" and event["part"]["type"] == "text":
+                step = str(event["stepUuid"])
+                texts[step] = texts.get(step, "") + str(event["part"]["text"])
+            elif event["type"] == "tool.call":
+                calls.append(ToolCall(str(event["toolCallId"]), str(event["name"]), _arguments(event.get("args"))))
+        except (ValueError, TypeError, KeyError):
+            continue
+    yield from map(Said, texts.values())
+    yield from calls
+
+
 def _count(used: Mapping[str, Any], name: str) -> int:
     value = used.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12 else 0
