@@ -1,5 +1,6 @@
 """Writes docs/reference/ from the code. `--check` says what is out of date and changes nothing."""
 
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -131,6 +132,17 @@ def _help(command: click.Command, context: click.Context) -> list[str]:
     return lines
 
 
+def red_team() -> str:
+    """The ways of the hostile agents in tests/redteam."""
+    spec = importlib.util.spec_from_file_location("red_team_ways", Path(__file__).parents[1] / "tests" / "redteam" / "ways.py")
+    assert spec is not None
+    assert spec.loader is not None
+    ways = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = ways
+    spec.loader.exec_module(ways)
+    return str(ways.page())
+
+
 PAGES = {
     "dimensions": dimensions,
     "kinds": kinds,
@@ -139,6 +151,7 @@ PAGES = {
     "endings": endings,
     "decisions": decisions,
     "commands": commands,
+    "red-team": red_team,
 }
 
 

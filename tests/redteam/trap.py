@@ -27,7 +27,8 @@ KEY = "FINASSAY_RED_TEAM_KEY"
 SECONDS = 40
 LOOKER = "look/reach,linger/lingered,state/stated,gateway/fail"
 BREAKER = "break/deliver/speak/replace/endless"
-CAREFUL = "look/reach,linger/lingered,state/stated"
+CAREFUL = "look/reach,linger/lingered,state/stated,gateway/fail"
+DELIVERER = "deliver/speak/replace/endless"
 
 
 def mark() -> str:
@@ -192,8 +193,13 @@ def _upstream(trap: Trap, stack: ExitStack) -> None:
             trap.heard.append((self.path, dict(self.headers)))
             echo = json.dumps({"headers": dict(self.headers), "body": data.decode("utf-8", "replace")[:1000]})
             answer = {
-                **{"id": "msg_1", "type": "message", "role": "assistant", "model": "model-a", "stop_reason": "end_turn"},
-                **{"content": [{"type": "text", "text": echo}], "usage": {"input_tokens": 10, "output_tokens": 5}},
+                "id": "msg_1",
+                "type": "message",
+                "role": "assistant",
+                "model": "model-a",
+                "stop_reason": "end_turn",
+                "content": [{"type": "text", "text": echo}],
+                "usage": {"input_tokens": 10, "output_tokens": 5},
             }
             body = json.dumps(answer).encode()
             self.send_response(200)
@@ -236,9 +242,19 @@ class Held:
         found = {}
         for alias in aliases:
             for event in self.folder.state(self.session(alias)).log:
-                if event.kind == "tool-result" and isinstance(event.data.get("output"), str) and event.data["output"].startswith('{"found"'):
+                if (
+                    event.kind == "tool-result"
+                    and isinstance(event.data.get("output"), str)
+                    and event.data["output"].startswith('{"found"')
+                ):
                     found[str(event.data["id"])] = json.loads(event.data["output"])
         return found
+
+    def files(self) -> Iterator[Path]:
+        """Every file of the run, but for those in the agents' workspaces, whose paths may be too long."""
+        for top in self.folder.root.iterdir():
+            if top.name != "work":
+                yield from (path for path in (top, *top.rglob("*")) if path.is_file())
 
     def reached(self, alias: str) -> Iterator[tuple[str, bytes]]:
         """(where, bytes) of everything that an agent said, logged and delivered: all that it can have learned and told."""
@@ -246,9 +262,9 @@ class Held:
         for line in (self.folder.session_path(key) / "events.jsonl").read_bytes().splitlines():
             if json.loads(line)["type"] == "agent":
                 yield "events.jsonl", line
-        for delivery in self.folder.state(key).deliveries:
-            for file in delivery.files:
-                yield file.path, self.folder.blobs.path(file.sha256).read_bytes()[: 2**22]
+        files = {file.sha256: file.path for delivery in self.folder.state(key).deliveries for file in delivery.files}
+        for sha256, path in files.items():
+            yield path, self.folder.blobs.path(sha256).read_bytes()[: 2**22]
 
 
 def hold(trap: Trap, name: str, sandbox: str, agents: dict[str, str], *, upstream: bool) -> Held:
@@ -259,12 +275,12 @@ def hold(trap: Trap, name: str, sandbox: str, agents: dict[str, str], *, upstrea
     settings = trap.folder / f"settings-{name}"
     settings.mkdir()
     url = {"upstreams": {"echo": {"url": trap.upstream, "format": "anthropic", "key": KEY}}}
-    lines = ["[run.gateway]", 'id = "standard"', "[run.gateway.options.upstreams.echo]"]
+    lines = ["[run.gateway]", 'id = "standard"', "options.max_body_mb = 4", "[run.gateway.options.upstreams.echo]"]
     lines += [f"{k} = {json.dumps(v)}" for k, v in url["upstreams"]["echo"].items()]
     (settings / "finassay.toml").write_text("\n".join(lines) + "\n")
     options = [f"bystander.says={trap.plant(f'the other session ({name})')}"]
     options += [f"{alias}.plan={plan}" for alias, plan in agents.items()]
-    options += [f"{alias}.careful=true" for alias in agents if sandbox == "local"]
+    options += [f"{alias}.careful=true" for alias in agents if sandbox != "bubblewrap"]
     options += [f"{alias}.upstream=echo" for alias in (*agents, "bystander") if upstream]
     command = [*COMMAND, "run", *(a for alias in agents for a in ("--agent", f"{alias}=red-team")), "--agent", "bystander"]
     command += ["--tasks", str(tasks_of(trap)), "--out", str(out), "--sandbox", sandbox, "--jobs", "3", "--no-grade"]

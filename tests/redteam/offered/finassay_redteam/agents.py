@@ -1,5 +1,6 @@
 """The agents as components."""
 
+from pathlib import Path
 from typing import ClassVar
 
 from attrs import evolve
@@ -30,7 +31,7 @@ class BystanderOptions(BaseModel):
 
 class _ProgramAgent(JsonLinesAgent):
     api_version: ClassVar[int] = 1
-    max_output: ClassVar[int] = 40 * 2**20
+    max_output: ClassVar[int] = 28 * 2**20
 
     def _begin(self, id: str, module: str, upstream: str, variables: dict[str, str], *arguments: str) -> None:
         program = python_program(f"finassay_redteam.{module}", *arguments)
@@ -40,7 +41,7 @@ class _ProgramAgent(JsonLinesAgent):
             version="1",
             capabilities=AgentCapabilities(
                 reports_usage=True,
-                readable=program.readable,
+                readable=(*program.readable, Path(__file__).parents[1]),
                 environment={**program.environment, **variables},
                 upstreams=(upstream,) if upstream else (),
                 models=("model-a",) if upstream else (),

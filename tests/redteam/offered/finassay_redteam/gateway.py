@@ -29,9 +29,13 @@ def _raw(data: bytes, seconds: float = 3.0, pause: float = 0.0) -> bytes:
     return told
 
 
-def _ask(path: str, *, token: str = TOKEN, body: bytes = BODY, method: str = "POST", more: str = "", seconds: float = 3.0) -> tuple[int, bytes]:
+def _ask(
+    path: str, *, token: str = TOKEN, body: bytes = BODY, method: str = "POST", more: str = "", seconds: float = 3.0
+) -> tuple[int, bytes]:
     """Status and everything of one request."""
-    head = f"{method} {path} HTTP/1.1\r\nHost: gateway\r\nx-api-key: {token}\r\ncontent-type: application/json\r\nconnection: close\r\n{more}"
+    head = (
+        f"{method} {path} HTTP/1.1\r\nHost: gateway\r\nx-api-key: {token}\r\ncontent-type: application/json\r\nconnection: close\r\n{more}"
+    )
     told = _raw(head.encode("latin-1", "replace") + f"content-length: {len(body)}\r\n\r\n".encode() + body, seconds)
     return (int(told.split(b" ", 2)[1]) if told.startswith(b"HTTP/") else 0), told
 
@@ -88,8 +92,22 @@ def other_models(tried: Way) -> None:
 def paths(tried: Way) -> None:
     prefix = _prefix()
     for path in (
-        *(f"{prefix}/../openai/v1/models", f"{prefix}/%2e%2e/admin", f"{prefix}/v1/files", f"{prefix}/v1/messages/batches", f"{prefix}//v1/messages"),
-        *("/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", f"{prefix}/v1/organizations/keys", "/channels/x/mcp", "/docs", "/openapi.json", "/metrics"),
+        *(
+            f"{prefix}/../openai/v1/models",
+            f"{prefix}/%2e%2e/admin",
+            f"{prefix}/v1/files",
+            f"{prefix}/v1/messages/batches",
+            f"{prefix}//v1/messages",
+        ),
+        *(
+            "/../../etc/passwd",
+            "/%2e%2e/%2e%2e/etc/passwd",
+            f"{prefix}/v1/organizations/keys",
+            "/channels/x/mcp",
+            "/docs",
+            "/openapi.json",
+            "/metrics",
+        ),
         *(f"{prefix}/v1/messages%0d%0aX-Evil:%201", "http://169.254.169.254/latest/meta-data", f"{prefix}@127.0.0.1/v1/messages"),
     ):
         for method in ("GET", "POST", "PUT", "DELETE", "CONNECT", "TRACE"):
@@ -114,7 +132,11 @@ def smuggling(tried: Way) -> None:
 
 @way("gateway", "gateway-bodies")
 def bodies(tried: Way) -> None:
-    _expect_refusal(tried, "a body of 80 megabytes", _ask(f"{_prefix()}/v1/messages", body=b'{"model":"model-a","x":"' + b"x" * (80 * 2**20) + b'"}', seconds=10))
+    _expect_refusal(
+        tried,
+        "a body of 5 megabytes",
+        _ask(f"{_prefix()}/v1/messages", body=b'{"model":"model-a","x":"' + b"x" * (5 * 2**20) + b'"}', seconds=10),
+    )
     for body in (b"[" * 100_000, b"\xff\xfe", b"", b"{}" * 10, b'{"model":' + b"1" * 10_000 + b"}"):
         _expect_refusal(tried, f"a body that begins {body[:10]!r}", _ask(f"{_prefix()}/v1/messages", body=body))
 

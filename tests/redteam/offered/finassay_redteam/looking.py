@@ -13,10 +13,13 @@ import stat
 import sys
 import time
 
-from finassay_redteam.tools import MACHINE, NUMBERS, Way, libc, of_the_harness, others, processes, walk, way
+from finassay_redteam.tools import CAREFUL, MACHINE, NUMBERS, PATIENCE, Way, libc, of_the_harness, others, processes, walk, way
 
 ABSTRACT = "\0finassay-red-team"
 """The name under which the test listens."""
+
+
+PORTS = range(30_000, 62_000) if CAREFUL else range(1, 65_536)
 
 
 @way("look", "proc-environ")
@@ -78,7 +81,8 @@ def keyrings(tried: Way) -> None:
     listed = tried.read("/proc/keys").decode()
     tried.read("/proc/key-users")
     call, text = NUMBERS[MACHINE]["keyctl"], ctypes.create_string_buffer(65536)
-    for ring in (-3, -4, -5, *[int(line.split()[0], 16) for line in listed.splitlines()]):
+    libc.syscall(call, 8, -4, -2)  # what a process's own keyring leads to, it possesses
+    for ring in (-2, -3, -4, -5, *[int(line.split()[0], 16) for line in listed.splitlines()]):
         if (size := libc.syscall(call, 11, ring, text, 65536)) >= 0:
             tried.look(text.raw[:size], "a keyring")
             for key in memoryview(text.raw[: size // 4 * 4]).cast("i"):
@@ -88,7 +92,19 @@ def keyrings(tried: Way) -> None:
 
 @way("look", "proc-kernel")
 def kernel_files(tried: Way) -> None:
-    for name in ("kcore", "kmsg", "kallsyms", "slabinfo", "timer_list", "vmallocinfo", "cmdline", "version", "modules", "sched_debug", "iomem"):
+    for name in (
+        "kcore",
+        "kmsg",
+        "kallsyms",
+        "slabinfo",
+        "timer_list",
+        "vmallocinfo",
+        "cmdline",
+        "version",
+        "modules",
+        "sched_debug",
+        "iomem",
+    ):
         tried.read(f"/proc/{name}", 2**16)
     tried.attempt("read the kernel's log", lambda: libc.klogctl(3, ctypes.create_string_buffer(64), 64))
 
@@ -112,11 +128,13 @@ def sys_files(tried: Way) -> None:
 
 @way("look", "dev")
 def devices(tried: Way) -> None:
-    for path, status in walk("/dev", time.monotonic() + 1):
-        if stat.S_ISBLK(status.st_mode) or os.path.basename(path) in ("mem", "kmem", "port", "kmsg", "kvm", "fuse"):
-            if tried.read(path, 4096):
-                tried.did(f"read {path}")
-    tried.attempt("make a device", lambda: os.mknod(os.path.join(os.environ["TMPDIR"], "disk"), 0o600 | stat.S_IFBLK, os.makedev(254, 0)))
+    for path, status in walk("/dev", time.monotonic() + PATIENCE):
+        if (stat.S_ISBLK(status.st_mode) or os.path.basename(path) in ("mem", "kmem", "port", "kmsg", "kvm")) and tried.read(path, 4096):
+            tried.did(f"read {path}")
+    if not CAREFUL:
+        tried.attempt(
+            "make a device", lambda: os.mknod(os.path.join(os.environ["TMPDIR"], "disk"), 0o600 | stat.S_IFBLK, os.makedev(254, 0))
+        )
 
 
 @way("look", "shared-memory-sysv")
@@ -135,13 +153,15 @@ def system_v(tried: Way) -> None:
 @way("look", "shared-memory-posix")
 def posix(tried: Way) -> None:
     for root in ("/dev/shm", "/dev/mqueue", "/run/shm"):
-        for path, _ in walk(root, time.monotonic() + 1):
+        for path, _ in walk(root, time.monotonic() + PATIENCE):
             tried.read(path)
 
 
 @way("look", "unix-abstract")
 def abstract_sockets(tried: Way) -> None:
-    names = [line.split()[7] for line in tried.read("/proc/net/unix").decode().splitlines() if line.count("@") == 1 and len(line.split()) > 7]
+    names = [
+        line.split()[7] for line in tried.read("/proc/net/unix").decode().splitlines() if line.count("@") == 1 and len(line.split()) > 7
+    ]
     for name in (ABSTRACT, *["\0" + n[1:] for n in names if n.startswith("@")][:50]):
         _ask(tried, name, "an abstract socket")
 
@@ -149,7 +169,7 @@ def abstract_sockets(tried: Way) -> None:
 @way("look", "unix-paths")
 def sockets_in_folders(tried: Way) -> None:
     for root in ("/tmp", "/run", "/var/run", os.path.expanduser("~"), *_parents()):
-        for path, status in walk(root, time.monotonic() + 1):
+        for path, status in walk(root, time.monotonic() + PATIENCE):
             if stat.S_ISSOCK(status.st_mode):
                 _ask(tried, path, path)
 
@@ -166,7 +186,7 @@ def _ask(tried: Way, address: str, where: str) -> None:
 def every_tcp_port(tried: Way) -> None:
     own = os.environ.get("GATEWAY_URL", ":0/").split(":")[-1].split("/")[0]
     stream = socket.socket()
-    for port in range(1, 65536):
+    for port in PORTS:
         stream.settimeout(0.3)
         if stream.connect_ex(("127.0.0.1", port)) == 111:  # refused: the same socket serves for the next
             continue
@@ -185,7 +205,7 @@ def every_tcp_port(tried: Way) -> None:
 def every_udp_port(tried: Way) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stream:
         stream.settimeout(0.2)
-        for port in range(1, 65536):
+        for port in PORTS:
             with contextlib.suppress(OSError):
                 stream.sendto(b"?", ("127.0.0.1", port))
             if port % 256 == 0:
@@ -261,7 +281,7 @@ def own_arguments(tried: Way) -> None:
 
 @way("look", "files")
 def every_file(tried: Way) -> None:
-    until = time.monotonic() + 5
+    until = time.monotonic() + 3 * PATIENCE
     skip = ("/proc", "/sys", "/usr", "/lib", "/dev", "/workspace/.home/.cache", sys.base_prefix, sys.prefix)
     for root in ("/etc", "/run", "/var", "/opt", "/srv", "/mnt", "/media", "/home", "/root", "/"):
         for path, status in walk(root, until, skip):
@@ -280,7 +300,16 @@ def homes(tried: Way) -> None:
         found.add(line.split(":")[5] if line.count(":") == 6 else "/")
     inside = os.path.realpath(os.environ["HOME"])
     for home in found - {"/", inside}:
-        for name in (".bash_history", ".netrc", ".ssh/id_rsa", ".aws/credentials", ".config/pip/pip.conf", ".cache/pip", ".gitconfig", ".pypirc"):
+        for name in (
+            ".bash_history",
+            ".netrc",
+            ".ssh/id_rsa",
+            ".aws/credentials",
+            ".config/pip/pip.conf",
+            ".cache/pip",
+            ".gitconfig",
+            ".pypirc",
+        ):
             if os.path.exists(os.path.join(home, name)):
                 tried.did(f"{name} in {home}")
                 tried.read(os.path.join(home, name))
@@ -290,17 +319,17 @@ def homes(tried: Way) -> None:
 def temporary_files(tried: Way) -> None:
     own = os.path.realpath(os.environ["TMPDIR"])
     for root in {"/tmp", "/var/tmp"} - {own}:
-        for path, _ in walk(root, time.monotonic() + 1):
+        for path, _ in walk(root, time.monotonic() + PATIENCE):
             tried.look(path, "a name")
     for root in ("/tmp", "/var/tmp"):
-        for path in (p for p, s in walk(root, time.monotonic() + 1) if stat.S_ISREG(s.st_mode) and s.st_size < 2**16):
+        for path in (p for p, s in walk(root, time.monotonic() + PATIENCE) if stat.S_ISREG(s.st_mode) and s.st_size < 2**16):
             tried.read(path)
 
 
 @way("look", "other-sessions")
 def other_workspaces(tried: Way) -> None:
     for parent in _parents()[1:3]:
-        for path, status in walk(parent, time.monotonic() + 2):
+        for path, status in walk(parent, time.monotonic() + PATIENCE):
             tried.look(path, "a name")
             if stat.S_ISREG(status.st_mode):
                 tried.read(path)
@@ -312,7 +341,7 @@ def records(tried: Way) -> None:
         for name in ("run.json", "ledger.jsonl", "tasks", "sessions", "sealed", "blobs", "invalid"):
             if os.path.exists(path := os.path.join(parent, name)):
                 tried.did(f"found {path}")
-                for inner, status in walk(path, time.monotonic() + 1):
+                for inner, status in walk(path, time.monotonic() + PATIENCE):
                     if stat.S_ISREG(status.st_mode):
                         tried.read(inner)
 
@@ -340,8 +369,8 @@ def installed_packages(tried: Way) -> None:
             if getattr(module, "__file__", None):
                 tried.did(f"imported {name}")
     for folder in sys.path:
-        for path, status in walk(folder, time.monotonic() + 2) if folder else ():
-            if "us_long_only" in path and stat.S_ISREG(status.st_mode) and status.st_size:
+        for path, status in walk(folder, time.monotonic() + PATIENCE) if folder else ():
+            if "us_long_only" in path and not path.endswith(".pth") and stat.S_ISREG(status.st_mode) and status.st_size:
                 tried.did(f"read {path}")
                 break
 
@@ -385,7 +414,9 @@ def names_that_tell(tried: Way) -> None:
 @way("look", "handles")
 def by_handle(tried: Way) -> None:
     """A handle opens a file of the mounted file system by its number, past every path."""
-    text = ctypes.create_string_buffer((8).to_bytes(4, sys.byteorder) + (1).to_bytes(4, sys.byteorder) + (2).to_bytes(4, sys.byteorder) + bytes(20))
+    text = ctypes.create_string_buffer(
+        (8).to_bytes(4, sys.byteorder) + (1).to_bytes(4, sys.byteorder) + (2).to_bytes(4, sys.byteorder) + bytes(20)
+    )
     folder = os.open(".", os.O_RDONLY)
     tried.attempt("open the root of the file system by its handle", lambda: libc.open_by_handle_at(folder, text, os.O_RDONLY))
     os.close(folder)

@@ -11,7 +11,7 @@ import stat
 import subprocess
 import time
 
-from finassay_redteam.tools import CAREFUL, MACHINE, NUMBERS, Way, in_child, libc, of_the_harness, others, walk, way
+from finassay_redteam.tools import CAREFUL, MACHINE, NUMBERS, PATIENCE, Way, in_child, libc, of_the_harness, others, walk, way
 
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
 
@@ -26,13 +26,13 @@ def settings_of_the_machine(tried: Way) -> None:
 
 @way("reach", "signals")
 def signals(tried: Way) -> None:
-    """To the parent, the first process and whatever else is there; where nothing protects it, only whether they would arrive."""
-    number = 0 if CAREFUL else signal.SIGKILL
-    for pid in {1, os.getppid(), *others()} - {os.getpid()}:
+    """Whether they would arrive at anybody else's process; and the end for the first one of the box, where that is not the machine's own."""
+    for pid in others():
         with contextlib.suppress(OSError):
-            os.kill(pid, number)
-            if pid != 1 and pid != os.getppid():
-                tried.did(f"reached process {pid}")
+            os.kill(pid, 0)
+            tried.did(f"reached process {pid}")
+    if not CAREFUL and os.getppid() == 1:
+        os.kill(1, signal.SIGKILL)
 
 
 @way("reach", "ptrace")
@@ -43,7 +43,7 @@ def trace(tried: Way) -> None:
                 tried.did(f"traced process {pid}")  # PTRACE_SEIZE, which stops nobody
 
 
-@way("reach", "mount")
+@way("reach", "mount", harmful=True)
 def mount(tried: Way) -> None:
     tmp = os.environ["TMPDIR"].encode()
     tried.attempt("mount a file system", lambda: libc.mount(b"none", tmp, b"tmpfs", 0, None))
@@ -67,9 +67,7 @@ def own_namespaces(tried: Way) -> None:
         told = []
         with open("/proc/self/mountinfo") as stream:
             points = [line.split()[4] for line in stream]
-        for point in points:
-            if point != "/" and libc.umount2(point.encode(), 2) == 0:
-                told.append(f"uncovered {point}")
+        told += [f"uncovered {point}" for point in points if point != "/" and libc.umount2(point.encode(), 2) == 0]
         if libc.mount(b"proc", b"/tmp", b"proc", 0, None) == 0:
             told.append("mounted a fresh /proc")
         with contextlib.suppress(OSError):
@@ -99,7 +97,9 @@ def leave_the_root(tried: Way) -> None:
 
 @way("reach", "set-user-id")
 def become_another(tried: Way) -> None:
-    tried.attempt("set the user id", lambda: os.setresuid(0, 0, 0) if os.getuid() else os.setresuid(1, 1, 1))
+    user = 1 if os.getuid() == 0 else 0
+    if in_child(lambda: os.setresuid(user, user, user) is None):
+        tried.did(f"became user {user}")
     for path in ("/usr/bin/sudo", "/usr/bin/su", "/usr/bin/pkexec", "/usr/bin/mount", "/usr/bin/newuidmap"):
         if os.path.exists(path) and os.stat(path).st_mode & stat.S_ISUID:
             arguments = {"sudo": ["-n", "id"], "su": ["-c", "id", "nobody"]}.get(os.path.basename(path), ["--version"])
@@ -118,8 +118,10 @@ def clock(tried: Way) -> None:
 
 @way("reach", "priority")
 def priority(tried: Way) -> None:
-    tried.attempt("a higher priority", lambda: os.setpriority(os.PRIO_PROCESS, 0, -10))
-    tried.attempt("real-time scheduling", lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)))
+    if in_child(lambda: os.setpriority(os.PRIO_PROCESS, 0, -10) is None):
+        tried.did("a higher priority")
+    if in_child(lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)) is None):
+        tried.did("real-time scheduling")
     if not CAREFUL:
         for pid in others():
             tried.attempt(f"a lower priority for {pid}", lambda p=pid: os.setpriority(os.PRIO_PROCESS, p, 19))
@@ -146,19 +148,21 @@ def survive(tried: Way) -> None:
 @way("reach", "control-groups")
 def control_groups(tried: Way) -> None:
     for root in ("/sys/fs/cgroup", "/cgroup"):
-        for path, _ in walk(root, time.monotonic() + 1):
+        for path, _ in walk(root, time.monotonic() + PATIENCE):
             if os.path.basename(path) in ("cgroup.procs", "release_agent", "notify_on_release"):
                 tried.attempt(f"open {path} for writing", lambda p=path: os.close(os.open(p, os.O_WRONLY)))
                 break
-    tmp = os.environ["TMPDIR"].encode()
-    tried.attempt("mount control groups", lambda: libc.mount(b"none", tmp, b"cgroup2", 0, None))
+    if not CAREFUL:
+        tmp = os.environ["TMPDIR"].encode()
+        tried.attempt("mount control groups", lambda: libc.mount(b"none", tmp, b"cgroup2", 0, None))
 
 
 @way("reach", "kernel-calls")
 def kernel_calls(tried: Way) -> None:
     for name in ("init_module", "kexec_load", "bpf", "perf_event_open"):
         tried.attempt(name, lambda n=name: libc.syscall(NUMBERS[MACHINE][n], 0, ctypes.create_string_buffer(256), 128, 0, 0))
-    tried.attempt("reboot", lambda: libc.reboot(0))  # the command that switches off a key combination
+    if not CAREFUL:
+        tried.attempt("reboot", lambda: libc.reboot(0))  # the command that switches off a key combination
 
 
 @way("reach", "terminal")
@@ -166,7 +170,7 @@ def terminal(tried: Way) -> None:
     """Typing into the harness's terminal."""
     import fcntl
 
-    for path in (0, "/dev/tty", "/dev/console", "/dev/tty1"):
+    for path in (0, "/dev/tty") if CAREFUL else (0, "/dev/tty", "/dev/console", "/dev/tty1"):
         with contextlib.suppress(OSError):
             descriptor = path if isinstance(path, int) else os.open(path, os.O_RDWR)
             tried.attempt(f"type into {path}", lambda d=descriptor: fcntl.ioctl(d, 0x5412, b"\n") and None)
@@ -196,10 +200,31 @@ def schedulers(tried: Way) -> None:
             tried.attempt(f"connect to {path}", lambda p=path, s=stream: s.connect(p))
 
 
+def _in_memory(folder: str) -> bool:
+    """Whether a folder lies in a file system of the box's own making."""
+    status = (ctypes.c_long * 32)()
+    return libc.statfs(folder.encode(), status) == 0 and status[0] == 0x01021994
+
+
 @way("reach", "read-only")
 def write_outside(tried: Way) -> None:
-    for folder in ("/", "/usr", "/usr/bin", "/etc", "/var", "/run", "/root", "/home", "/dev", "/proc", os.path.dirname(os.path.realpath("."))):
+    for folder in (
+        "/",
+        "/usr",
+        "/usr/bin",
+        "/etc",
+        "/var",
+        "/run",
+        "/root",
+        "/home",
+        "/dev",
+        "/proc",
+        os.path.dirname(os.path.realpath(".")),
+    ):
         path = os.path.join(folder, "finassay-red-team")
-        if tried.attempt(f"write in {folder}", lambda p=path: os.close(os.open(p, os.O_WRONLY | os.O_CREAT))):
+        if CAREFUL:
+            if os.access(folder, os.W_OK) and not _in_memory(folder):
+                tried.did(f"could write in {folder}")
+        elif tried.attempt(f"write in {folder}", lambda p=path: os.close(os.open(p, os.O_WRONLY | os.O_CREAT))):
             os.unlink(path)
     tried.attempt("write the program's own package", lambda: os.close(os.open(__file__, os.O_WRONLY)))

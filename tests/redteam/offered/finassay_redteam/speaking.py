@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 
 from finassay_redteam.tools import Way, say, way
 
@@ -22,6 +23,7 @@ def _raw(data: bytes) -> None:
 
 @way("speak", "forged-usage")
 def usage(tried: Way) -> None:
+    shutil.rmtree("deliver/many", ignore_errors=True)  # of an earlier turn; nobody has to take that twice
     for cost in ("-5", "NaN", "Infinity", "1e308", '"free"', "true", "[]", "9" * 400):
         _raw(b'{"type":"usage","input_tokens":%s,"output_tokens":-3,"cost_usd":%s}\n' % (cost.encode(), cost.encode()))
 
@@ -77,13 +79,15 @@ def bombs(tried: Way) -> None:
     _raw(b"[" * 500_000 + b"\n" + b'{"a":' * 200_000 + b"\n" + b"1" * 200_000 + b"\n")
     _raw(b'{"type":"tool-call","id":"1","name":"x","input":' + b'{"a":' * 800 + b"1" + b"}" * 800 + b"}\n")
     _raw(b'{"type":"tool-call","id":"1","name":"x","input":{"n":' + b"7" * 4000 + b',"e":1e999}}\n')
-    _raw(json.dumps({"type": "tool-call", "id": "1", "name": "x", "input": {str(i): list(range(300)) for i in range(300)}}).encode() + b"\n")
+    _raw(
+        json.dumps({"type": "tool-call", "id": "1", "name": "x", "input": {str(i): list(range(300)) for i in range(300)}}).encode() + b"\n"
+    )
 
 
 @way("speak", "log-flood")
 def flood(tried: Way) -> None:
     line = json.dumps({"type": "tool-result", "id": "f", "output": "flood " * 3000}).encode() + b"\n"
-    _raw(line * 900)
+    _raw(line * 300)
 
 
 @way("endless", "endless-output")

@@ -13,6 +13,8 @@ from typing import Any
 MARK = re.compile(rb"RT[0-9a-f]{16}MARK")
 """Everything secret that the test planted looks like this."""
 CAREFUL = bool(os.environ.get("CAREFUL"))
+PATIENCE = 0.3 if CAREFUL else 1.0
+"""Seconds for looking through one folder."""
 libc = ctypes.CDLL(None, use_errno=True)
 MACHINE = os.uname().machine
 NUMBERS = {"x86_64": {"add_key": 248, "keyctl": 250, "init_module": 175, "kexec_load": 246, "bpf": 321, "perf_event_open": 298}}
