@@ -220,12 +220,32 @@ def test_the_index_of_a_folder(tmp_path, given, ticker):
         ("bom.csv", "\ufeffDate,AAA,BBB\r\n2020-01-02,1.5,2.5\r\n"),
         ("gaps.csv", "date,AAA,BBB\n2020-01-02,1.5,2.5\n2020-01-03,NaN,\n,9,9\n"),
         ("twice.csv", "date,AAA,BBB\n2020-01-02,1.5,2.5\n2020-01-02,1.5,2.5\n"),
+        ("marks.csv", "date,AAA,BBB\n2020-01-02,1.5,2.5\n2020-01-03,-,n.a.\n"),
+        ("sector.csv", "date,AAA,note,BBB\n2020-01-02,1.5,fine,2.5\n"),
         ("infinite.csv", "date,AAA,BBB\n2020-01-02,1.5,2.5\n2020-01-03,inf,-inf\n"),
     ],
 )
 def test_notations(tmp_path, name, text):
     (tmp_path / name).write_text(text, "utf-8")
     assert prices(market_in(tmp_path), tickers="AAA,BBB")["rows"] == [("2020-01-02", 1.5, 2.5)]
+
+
+def test_a_ticker_that_begins_late_in_a_large_file(tmp_path):
+    """Types are not guessed from a file's beginning."""
+    rows = [f"{1800 + n // 360:04d}-{n % 360 // 30 + 1:02d}-{n % 30 % 28 + 1:02d}" for n in range(70_000)]
+    days = sorted(set(rows))
+    half = len(days) // 2
+    lines = [f"{day},{n},{'1.5' if n > half else ''},{'x' * 300}" for n, day in enumerate(days)]
+    (tmp_path / "all.csv").write_text("date,OLD,LATE,note\n" + "\n".join(lines) + "\n")
+    assert (tmp_path / "all.csv").stat().st_size > 3 * 4 * 2**20
+    market = market_in(tmp_path)
+    assert market.prices.series("LATE").fields["close"].tolist() == [1.5] * (len(days) - half - 1)
+    assert len(market.prices.series("OLD").days) == len(days)
+
+
+def test_a_wide_file_with_a_ticker_that_is_a_word(tmp_path):
+    (tmp_path / "us.csv").write_text("date,CODE,AAA\n2020-01-02,1,2\n")
+    assert [row[0] for row in tickers(market_in(tmp_path))["rows"]] == ["AAA", "CODE"]
 
 
 def test_parquet_as_pandas_writes_it(tmp_path):
@@ -275,6 +295,9 @@ BAD = {
     "ragged.csv": b"date,close\n2020-01-02,1\n2020-01-03,1,2,3\n",
     "words.csv": b"date,close\n2020-01-02,abc\n",
     "names.csv": b"date,AAA,AAA\n2020-01-02,1,2\n",
+    "fundamentals.csv": b"date,ticker,eps\n2020-01-02,AAA,1.5\n",
+    "sectors.csv": b"ticker,sector\nAAA,energy\n",
+    "thousands.csv": b'date,close\n2020-01-02,"1,234.5"\n',
     "old.csv": b"date,close\n1066-10-14,1\n",
     "no-dates.csv": b"a,b,c\n1,2,3\n",
     "cut.parquet": b"PAR1",
@@ -340,11 +363,11 @@ def test_single_files_are_held_only_as_long_as_there_is_room(tmp_path, monkeypat
 def test_a_packed_file_does_not_unpack_without_end(tmp_path, monkeypatch):
     import gzip
 
-    monkeypatch.setattr(reading, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(reading, "MAX_BYTES", 5 * 2**20)
     lines = b"date,close\n" + b"".join(b"2020-01-02,1\n" for _ in range(500_000))
     (tmp_path / "AAA.csv.gz").write_bytes(gzip.compress(lines))
     pq.write_table(
-        pa.table({"date": np.repeat(DAYS[:1], 500_000), "close": np.random.default_rng(1).random(500_000)}), tmp_path / "BBB.parquet"
+        pa.table({"date": np.repeat(DAYS[:1], 10**6), "close": np.random.default_rng(1).random(10**6)}), tmp_path / "BBB.parquet"
     )
     market, left = folder_market(tmp_path)
     assert described(market)["tickers"] == 0

@@ -95,6 +95,8 @@ def source_of(path: Path) -> Source:
     fields = _fields([name for name in others if name != tickers])
     if tickers is not None and fields:
         return Source(path, head, "long", day, fields, ticker=tickers)
+    if tickers is not None and tickers in head.texts:
+        raise UnreadableError("has tickers and no prices")
     if 2 * len(fields) >= len(others) and {name for _, name in fields} & PRICES:
         ticker = _ticker_of_file(path)
         if ticker is None:
@@ -154,6 +156,8 @@ def load(source: Source, cutoff: np.datetime64 | None) -> dict[str, Series]:
         values = values_of(columns[name])
         if values is not None:
             numbers[known] = values[given]
+        elif source.shape != "wide":  # in a wide file it is a column beside the tickers
+            raise UnreadableError(f"its column {name[:40]!r} holds text")
     if source.shape == "long":
         return _by_ticker(columns[source.ticker], given, days, numbers)
     if source.shape == "single":

@@ -1,5 +1,6 @@
 """Reading one file of prices, bounded. Whoever put it there may have made a mistake, or meant harm: what cannot be read is said, not guessed."""
 
+import io
 import os
 import re
 import stat
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from finassay_market_data.series import Days, Values
 
-MAX_BYTES: Final = 2 * 2**30
+MAX_BYTES: Final = 2**30
 """Of one file, and of what a packed one unpacks to."""
 MAX_CELLS: Final = 100_000_000
 MAX_COLUMNS: Final = 20_000
@@ -23,6 +24,11 @@ _HEAD: Final = 4 * 2**20
 _DELIMITERS: Final = (",", ";", "\t", "|")
 PACKED: Final = (".gz", ".bz2", ".zst", ".lz4")
 _FIRST_DAY, _LAST_DAY = np.datetime64("1700-01-01", "D"), np.datetime64("2300-01-01", "D")
+MISSING: Final = (
+    *("", "-", "--", ".", "—", "NaN", "nan", "-nan", "NA", "<NA>", "N/A", "n/a", "n.a.", "#N/A", "#NA", "NULL", "null", "None", "none"),
+)
+"""How CSV files say that there is no value."""
+_NUMBER: Final = re.compile(r"[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?|[-+]?inf(?:inity)?", re.IGNORECASE)
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -39,6 +45,8 @@ class Head:
     """The first row of a CSV file, as it is written."""
     dated: tuple[str, ...] = ()
     """Columns of a parquet file that are of a date's type."""
+    texts: frozenset[str] = frozenset()
+    """Columns that hold text: by their type, in a CSV file by their first cell."""
     delimiter: str = ","
     decimal: str = "."
 
@@ -93,7 +101,14 @@ def _parquet_head(path: Path) -> Head:
         if unpacked > MAX_BYTES:
             raise UnreadableError(f"unpacks to more than {MAX_BYTES:,} bytes")
         dated = tuple(f.name for f in schema if pa.types.is_date(f.type) or pa.types.is_timestamp(f.type))
-        return Head(tuple(schema.names), dated=dated)
+        texts = frozenset(f.name for f in schema if _is_text(f.type) or (pa.types.is_dictionary(f.type) and _is_text(f.type.value_type)))
+        return Head(tuple(schema.names), dated=dated, texts=texts)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _check_size(rows: int, columns: int) -> None:
@@ -109,17 +124,36 @@ def _read_parquet(path: Path, names: Sequence[str]) -> Any:
         return file.read(columns=list(names), use_threads=True)
 
 
-def _stream(path: Path) -> Any:
-    import pyarrow as pa
+class _Bounded(io.RawIOBase):
+    """What a file unpacks to, which ends in an error where it is too much."""
 
-    packed = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}.get(path.suffix.casefold())
-    return pa.input_stream(str(path), compression=packed)
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+
+        packed = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}.get(path.suffix.casefold())
+        self._inner = pa.input_stream(str(path), compression=packed)
+        self._left = MAX_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = bytes(self._inner.read(self._left + 1 if size < 0 else size))
+        self._left -= len(data)
+        if self._left < 0:
+            raise UnreadableError(f"unpacks to more than {MAX_BYTES:,} bytes")
+        return data
+
+    def close(self) -> None:
+        if not self.closed:
+            self._inner.close()
+        super().close()
 
 
 def _csv_head(path: Path) -> Head:
     import csv
 
-    with _stream(path) as stream:
+    with _Bounded(path) as stream:
         raw = stream.read(_HEAD)
     if b"\0" in raw:
         raise UnreadableError("is no text")
@@ -137,25 +171,24 @@ def _csv_head(path: Path) -> Head:
     if len(first) == len(columns) + 1:  # written by R: no name above the row names
         columns.insert(0, "")
     decimal = "," if delimiter != "," and any(re.fullmatch(r"-?\d+,\d+", cell.strip()) for cell in first) else "."
-    return Head(tuple(columns), tuple(first), delimiter=delimiter, decimal=decimal)
+    texts = frozenset(
+        name for name, cell in zip(columns, first, strict=False) if not _NUMBER.fullmatch(cell.strip()) and cell.strip() not in MISSING
+    )
+    return Head(tuple(columns), tuple(first), delimiter=delimiter, decimal=decimal, texts=texts)
 
 
 def _read_csv(path: Path, head: Head, names: Sequence[str]) -> Any:
-    import pyarrow as pa
     import pyarrow.csv as pc
 
     read = pc.ReadOptions(column_names=list(head.columns), skip_rows=1, block_size=4 * 2**20)
     parse = pc.ParseOptions(delimiter=head.delimiter)
-    convert = pc.ConvertOptions(include_columns=list(names), decimal_point=head.decimal, strings_can_be_null=True)
-    batches, rows, size = [], 0, 0
-    with _stream(path) as stream, pc.open_csv(stream, read, parse, convert) as reader:
-        for batch in reader:
-            rows, size = rows + batch.num_rows, size + batch.nbytes
-            _check_size(rows, len(head.columns))
-            if size > MAX_BYTES:
-                raise UnreadableError(f"unpacks to more than {MAX_BYTES:,} bytes")
-            batches.append(batch)
-        return pa.Table.from_batches(batches, reader.schema)
+    convert = pc.ConvertOptions(
+        include_columns=list(names), decimal_point=head.decimal, strings_can_be_null=True, null_values=list(MISSING)
+    )
+    with _Bounded(path) as stream:
+        table = pc.read_csv(stream, read, parse, convert)
+    _check_size(table.num_rows, len(head.columns))
+    return table
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------
@@ -175,7 +208,7 @@ def days_of(column: Any) -> tuple[Days, NDArray[np.bool_]]:
         days = _from_arrow(column.cast(pa.date32(), safe=False))
     elif pa.types.is_integer(kind):
         days = _from_numbers(column)
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    elif _is_text(kind):
         days = _from_texts(column)
     else:
         raise UnreadableError(f"its dates are of type {kind}")
