@@ -206,6 +206,29 @@ def test_a_long_message_and_options(agent, begin, way):
             limited.send("Loop.")
 
 
+@pytest.mark.parametrize(
+    "text", ["/clear", " /cost of the fund?", "!touch planted", "@.home/claude/mcp.json", "# Remember this", "-p --help", "  "]
+)
+def test_a_message_is_a_message_however_it_begins(agent, begin, text):
+    with ModelServer(lambda request: [Say(f"heard {request.text}")]) as server:
+        held = begin(agent(), server)
+        held.send("Hello.")
+        assert (text.strip() or "empty message") in held.send(text).text
+        assert not (held.workspace / "planted").exists()
+        assert not any("mcpServers" in item.text for item in server.calls[-1].request.items)
+
+
+def test_nothing_of_a_turn_goes_on_behind_its_answer(agent, begin):
+    with ModelServer(Script([Shell("sleep 373 & echo started"), Say("Started.")], [Say("Second.")])) as server:
+        held = begin(agent(), server)
+        started = time.monotonic()
+        assert held.send("Hello.").text == "Started."
+        assert time.monotonic() - started < 30
+        assert not held.alive("sleep\x00373")
+        assert held.send("Again.").text == "Second."
+        assert "run_in_background" not in json.dumps(server.calls[0].body["tools"])
+
+
 def test_sessions_side_by_side_do_not_mix(agent, begin, way):
     def answer(request):
         return [Say(f"heard {request.text[-1]}")]

@@ -8,7 +8,21 @@ import time
 import pytest
 
 from finassay.api.errors import AgentError, ProviderError, ProviderRefusedError
-from finassay_cli_kit.testing import MODEL, CutStream, EmptyStream, Mcp, ModelServer, Reset, Say, Script, Shell, Silence, Status, WriteFile
+from finassay_cli_kit.testing import (
+    MODEL,
+    CutStream,
+    EmptyStream,
+    Mcp,
+    ModelServer,
+    Reset,
+    Say,
+    Script,
+    Shell,
+    Silence,
+    Status,
+    Use,
+    WriteFile,
+)
 from finassay_cli_kit.testing.mcp import price
 from finassay_codex.agent import CodexAgent, CodexOptions
 
@@ -212,6 +226,24 @@ def test_a_model_of_its_catalogue_works_in_code_mode(agent, begin, way):
     assert [call["name"] for call in held.told("tool-call")] == ["shell", "price.get_price"]
     assert str(price("BBB")) in held.told("tool-result")[1]["output"]
     assert server.calls[0].body["reasoning"]["effort"] == "low"
+
+
+@pytest.mark.parametrize("text", ["/clear", "!touch planted", "@deliver", "-h", "  "])
+def test_a_message_is_a_message_however_it_begins(agent, begin, text):
+    with ModelServer(lambda request: [Say(f"heard {request.text}")]) as server:
+        held = begin(agent(), server)
+        held.send("Hello.")
+        assert (text.strip() or "empty message") in held.send(text).text
+        assert not (held.workspace / "planted").exists()
+
+
+def test_nothing_of_a_turn_goes_on_behind_its_answer(agent, begin):
+    command = {"cmd": "sleep 373", "yield_time_ms": 500}
+    with ModelServer(Script([Use("exec_command", command), Say("Started.")], [Say("Second.")])) as server:
+        held = begin(agent(), server)
+        assert held.send("Hello.").text == "Started."
+        assert not held.alive("sleep\x00373")
+        assert held.send("Again.").text == "Second."
 
 
 def test_sessions_side_by_side_do_not_mix(agent, begin, way):

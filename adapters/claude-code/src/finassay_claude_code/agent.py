@@ -99,7 +99,7 @@ class ClaudeCodeAgent(InstalledAgent):
         login = self.login or Login()
         return Command(
             tuple(argv),
-            stdin=turn.prompt.encode("utf-8", "replace"),
+            stdin=_plain(turn.prompt).encode("utf-8", "replace"),
             environment={**self._environment(turn), **login.environment},
             files={f"{CONFIG}/mcp.json": servers.encode()},
             files_once=login.files,
@@ -115,6 +115,8 @@ class ClaudeCodeAgent(InstalledAgent):
             "DISABLE_ERROR_REPORTING": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+            "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # it would wait for them after its answer, and answer again
+            "CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",  # an @ in the person's words is no wish for a file
             "ENABLE_TOOL_SEARCH": "false",
             "CLAUDE_CODE_MAX_RETRIES": str(self.options.retries),
             "API_TIMEOUT_MS": milliseconds,
@@ -138,3 +140,8 @@ class ClaudeCodeAgent(InstalledAgent):
 
     def lost(self, ending: Ending) -> bool:
         return "No conversation found" in ending.stderr or any("No conversation found" in e.text for e in ending.errors)
+
+
+def _plain(prompt: str) -> str:
+    """What begins with a slash would be taken for a command of the program, even where it has none."""
+    return f"The person's message:\n\n{prompt}" if prompt.lstrip().startswith("/") else prompt

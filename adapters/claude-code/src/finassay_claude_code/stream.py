@@ -65,6 +65,9 @@ def _results(message: Mapping[str, Any]) -> Iterator[KitEvent]:
 
 
 def _result(data: Mapping[str, Any]) -> Iterator[KitEvent]:
+    if (data.get("origin") or {}).get("kind") == "task-notification" and data.get("num_turns") == 0:
+        yield Note("a task of an earlier turn has ended")  # the answer to the person is still to come
+        return
     yield UsageReported(_usage(data.get("usage") or {}))
     cost = data.get("total_cost_usd")
     guessed = any(model.get("costBasis") == "unknown" for model in (data.get("modelUsage") or {}).values())

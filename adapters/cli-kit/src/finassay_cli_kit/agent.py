@@ -26,6 +26,8 @@ MAX_OUTPUT: Final = 512 * 2**20
 EXIT_SECONDS: Final = 10.0
 """How long a program may take to exit after its final event."""
 MASK: Final = "[secret]"
+NOTHING: Final = "(The person has sent an empty message.)"
+"""Programs refuse to start without a prompt."""
 
 
 @frozen
@@ -55,7 +57,8 @@ class TurnCommand:
     @property
     def prompt(self) -> str:
         """What to tell the program: the bare message where it goes on with its conversation, else the briefing (and what was said) before it."""
-        return self.message if self.session is not None else brief_and_message(self.brief, self.said, self.message)
+        message = self.message if self.message.strip() else NOTHING
+        return message if self.session is not None else brief_and_message(self.brief, self.said, message)
 
 
 @frozen
