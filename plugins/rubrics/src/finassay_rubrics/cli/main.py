@@ -7,6 +7,7 @@ import click
 
 COMMANDS: Final = {
     "show": ("show", "Read a rubric: criteria, values, sources, gates; as a table, Markdown or a page."),
+    "grade": ("grade", "Grade answers by a rubric: points, gated points, all-pass, every verdict with its evidence."),
     "schema": ("schema", "Print the JSON schema of a rubric file."),
 }
 """Name to (module of this package, one line of help)."""

@@ -111,7 +111,7 @@ def _rounds_to(value: Decimal, decimals: int, expected: Expected) -> bool:
         return value == target
     known = max(0, -int(target.as_tuple().exponent)) if target.is_finite() else 0
     if decimals >= known:  # the answer is at least as fine as what is known
-        half = expected.tolerance.abs if needed is None else Decimal(5).scaleb(-known - 1)
+        half = Decimal(5).scaleb(-known - 1)
         return value == target or (_in_band(value, target, half, "both") and expected.tolerance.rule == "stated precision")
     step = Decimal(1).scaleb(-decimals)
     return value in (target.quantize(step, ROUND_HALF_UP), target.quantize(step, ROUND_HALF_EVEN))

@@ -1,8 +1,10 @@
 """Numbers in running text and tables: value, precision, scale, unit and sign, as they stand there."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import islice
 from typing import Final, Literal
 
 from attrs import frozen
@@ -10,6 +12,8 @@ from attrs import frozen
 UnitKind = Literal["amount", "percent", "points", "basis points", "times", "days", "plain"]
 MAX_TEXT: Final = 400_000
 """Characters of an answer that are looked at."""
+MAX_NUMBERS: Final = 4_000
+"""Numbers of an answer that are looked at: one that lists more answers nothing."""
 
 SCALES: Final = {
     "thousand": 3, "thousands": 3, "k": 3,
@@ -89,8 +93,16 @@ def numbers(text: str, ignore: frozenset[str] = frozenset()) -> list[Number]:
     Years, dates, list marks, ordinals, references to notes and pages, and words of `ignore` that hold digits (a company called 3M) are none.
     """
     text = text[:MAX_TEXT]
-    taken = _taken(text, ignore)
-    return [n for n in _numbers(text) if not any(start < n.end and n.start < end for start, end in taken)]
+    taken = sorted(_taken(text, ignore))
+    starts = [start for start, _ in taken]
+    free = (n for n in _numbers(text) if not _within(n, taken, starts))
+    return list(islice(free, MAX_NUMBERS))
+
+
+def _within(number: Number, taken: list[tuple[int, int]], starts: list[int]) -> bool:
+    """Whether a number touches one of the sorted spans; spans are short, so that a few before it are enough."""
+    at = bisect_left(starts, number.end)
+    return any(end > number.start for _, end in taken[max(0, at - 4) : at])
 
 
 def _taken(text: str, ignore: frozenset[str]) -> list[tuple[int, int]]:
@@ -127,7 +139,8 @@ def _number(text: str, match: re.Match[str]) -> Number | None:
         kind, after_unit = "percent", after_unit + 1
     value = Decimal(digits.replace(",", ""))
     shown = digits.partition(".")[2]
-    start = match.start("open") if bracketed and match["open"] else _first(match, "sign", "currency", "inner", "digits")
+    signs = ("sign",) if dash else ()
+    start = match.start("open") if bracketed and match["open"] else _first(match, *signs, "currency", "inner", "digits")
     return Number(
         start=start,
         end=after_unit,

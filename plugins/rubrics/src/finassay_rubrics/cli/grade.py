@@ -1,0 +1,103 @@
+"""`finassay rubric grade`."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from finassay_rubrics.grading.score import Score
+
+
+@click.command("grade")
+@click.argument("rubric", type=click.Path(path_type=Path))
+@click.argument("answers", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--profile", type=click.Choice(["strict", "lenient"]), default="strict", show_default=True, help="How figures are compared.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.option("--details/--no-details", default=True, help="Print every criterion.")
+def command(rubric: Path, answers: tuple[Path, ...], profile: Any, as_json: bool, details: bool) -> None:
+    """Grade answers by a rubric: points, gated points, all-pass; every verdict with what it rests on.
+
+    ANSWERS are text files, or JSON files with a list of objects that have `text`.
+    """
+    from finassay_rubrics.grading.grade import Grader
+    from finassay_rubrics.record.answers import read_answers
+    from finassay_rubrics.record.reading import read_rubric
+
+    read = read_rubric(rubric)
+    grader = Grader(read, profile)
+    graded = {answer.name: grader.grade(answer.text).score for path in answers for answer in read_answers(path)}
+    if as_json:
+        click.echo(json.dumps({name: score_json(one) for name, one in graded.items()}, indent=1, ensure_ascii=False))
+        return
+    _print(graded, {c.id: c.text for c in read.criteria}, details)
+
+
+def score_json(score: "Score") -> dict[str, Any]:
+    """A graded answer as JSON data."""
+    return {
+        "points": _text(score.points),
+        "gated_points": _text(score.gated),
+        "all_pass": score.all_pass,
+        "assessable": _text(score.assessable),
+        "failed_gates": list(score.failed_gates),
+        "routes": dict(score.routes),
+        "mixed": list(score.mixed),
+        "open": list(score.open),
+        "criteria": [
+            {
+                "id": r.criterion,
+                "outcome": r.found.outcome,
+                "route": r.route,
+                "points": _text(r.points),
+                "earned": _text(r.earned),
+                "by": r.found.by,
+                "why": r.found.why,
+                "value": r.found.value,
+                "quote": r.found.quote,
+                "span": r.found.span,
+            }
+            for r in score.results
+        ],
+    }
+
+
+def _text(value: Decimal | None) -> str | None:
+    return None if value is None else f"{value:f}"
+
+
+def _print(graded: "dict[str, Score]", texts: dict[str, str], details: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    out = Console()
+    if details:
+        for name, score in graded.items():
+            table = Table(title=Text(name), title_justify="left")
+            for head in ("criterion", "outcome", "earned", "by", "why"):
+                table.add_column(head)
+            for r in score.results:
+                style = {"met": "green", "fault absent": "green", "unmet": "red", "fault present": "red"}.get(r.found.outcome, "yellow")
+                why = f"{r.found.value}: {r.found.why}" if r.found.value else r.found.why
+                table.add_row(
+                    Text(f"{r.criterion} {texts[r.criterion]}"[:100]),
+                    Text(r.found.outcome, style),
+                    f"{r.earned} of {r.points}",
+                    Text(r.found.by),
+                    Text(why[:160]),
+                )
+            out.print(table)
+    table = Table()
+    for head in ("answer", "points", "gated", "all pass", "routes", "mixed", "failed gates", "open"):
+        table.add_column(head)
+    for name, s in graded.items():
+        routes = ", ".join(f"{t}: {r}" for t, r in s.routes.items())
+        passed = "open" if s.all_pass is None else "yes" if s.all_pass else "no"
+        shown = [_text(s.points) or "undefined", _text(s.gated) or "undefined", passed]
+        table.add_row(
+            *(Text(cell) for cell in (name, *shown, routes, ", ".join(s.mixed), ", ".join(s.failed_gates), str(len(s.open) or "")))
+        )
+    out.print(table)
