@@ -491,6 +491,20 @@ def test_a_tool_call_is_told_once_its_input_is_known():
     ]
 
 
+def test_an_agent_that_only_shows_what_it_does():
+    updates = Updates()
+    shown = {
+        "toolCallId": "1",
+        "title": "Write a",
+        "content": [{"type": "diff", "path": "a", "newText": "b"}],
+        "locations": [{"path": "a"}],
+    }
+    assert list(updates.asked(shown)) == [ToolCall("1", "Write a", {"locations": [{"path": "a"}], "content": "a:\nb"})]
+    assert list(updates.asked(shown)) == []
+    done = {"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed", "content": []}
+    assert list(updates.read(done)) == [ToolResult("1", "")]
+
+
 def test_what_is_still_open_at_the_end_is_told():
     updates = Updates()
     list(updates.read({"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "execute"}))

@@ -298,7 +298,7 @@ class Exchange:
             if isinstance(params, dict):
                 params.pop("_meta", None)  # would come as keyword arguments of its own choice
                 if method == "session/request_permission" and isinstance(params.get("toolCall"), dict):
-                    yield from self._updates.tool(params["toolCall"])
+                    yield from self._updates.asked(params["toolCall"])
             self._passed = message
 
     def _update(self, params: Any) -> Iterator[KitEvent]:

@@ -24,6 +24,7 @@ class _Call:
     given: Any = None
     content: Any = None
     output: Any = None
+    locations: Any = None
     told: bool = False
 
 
@@ -69,12 +70,20 @@ class Updates:
         call.given = call.given if update.get("rawInput") is None else update["rawInput"]
         call.content = call.content if update.get("content") is None else update["content"]
         call.output = call.output if update.get("rawOutput") is None else update["rawOutput"]
+        call.locations = call.locations if update.get("locations") is None else update["locations"]
         status = update.get("status")
         if not call.told and (status in ("in_progress", *OVER) or call.given):
             yield self._tell(name, call)
         if status in OVER:
             del self._calls[name]
             yield ToolResult(name, _output(call), status == "failed", _exit_code(call.output))
+
+    def asked(self, update: Mapping[str, Any]) -> Iterator[KitEvent]:
+        """A tool call as a request for permission carries it: what is known now is what it is about."""
+        yield from self.tool(update)
+        call = self._calls.get(str(update["toolCallId"]))
+        if call is not None and not call.told:
+            yield self._tell(str(update["toolCallId"]), call)
 
     def close(self) -> Iterator[KitEvent]:
         """What was still being told when the turn ended."""
@@ -85,7 +94,10 @@ class Updates:
 
     def _tell(self, name: str, call: _Call) -> ToolCall:
         call.told = True
-        given = call.given if isinstance(call.given, dict) else {} if call.given is None else {"value": call.given}
+        given = call.given if isinstance(call.given, dict) else {"value": call.given}
+        if call.given is None:  # some agents only show what they do
+            shown = {"locations": call.locations, "content": _shown(call.content)}
+            given = {name: value for name, value in shown.items() if value}
         return ToolCall(name, call.name, given)
 
     def _thoughts(self) -> Iterator[KitEvent]:
@@ -108,10 +120,15 @@ def _text(block: Any) -> str:
 
 
 def _output(call: _Call) -> str:
-    parts = [_part(part) for part in call.content[:100] if isinstance(part, dict)] if isinstance(call.content, list) else []
-    if any(parts) or call.output is None:
-        return "\n".join(part for part in parts if part)
+    shown = _shown(call.content)
+    if shown or call.output is None:
+        return shown
     return call.output if isinstance(call.output, str) else json.dumps(call.output)
+
+
+def _shown(content: Any) -> str:
+    parts = [_part(part) for part in content[:100] if isinstance(part, dict)] if isinstance(content, list) else []
+    return "\n".join(part for part in parts if part)
 
 
 def _part(part: Mapping[str, Any]) -> str:
