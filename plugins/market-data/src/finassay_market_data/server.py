@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import anyio
-import mcp_types as types
 import uvicorn
 from attrs import frozen
+from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
