@@ -18,8 +18,8 @@ from finassay.api.errors import SandboxError
 from finassay.api.sandbox import BoxSpec, Isolation, Probe
 from finassay_sandbox_bubblewrap.view import INSIDE, relays, view
 from finassay_sandbox_local import way
+from finassay_sandbox_local.calls import DGRAM, INET, INET6, NETLINK, STREAM, UNIX, Sockets, instructions, supported
 from finassay_sandbox_local.cgroup import ProcessGroup
-from finassay_sandbox_local.keyrings import without_keyrings
 from finassay_sandbox_local.limits import limited, own_processes, rlimits
 from finassay_sandbox_local.process import BoundedProcess, Supervision
 from finassay_sandbox_local.sandbox import make_folder
@@ -29,6 +29,8 @@ HINT: Final = "On Debian or Ubuntu: apt-get install bubblewrap."
 NAMESPACES: Final = "The kernel must allow user namespaces (on Ubuntu see kernel.apparmor_restrict_unprivileged_userns)."
 OWN_PROCESSES: Final = 2
 """Processes of bubblewrap itself in every box; the relay is one more."""
+SOCKETS: Final = (Sockets(UNIX), Sockets(INET, (STREAM, DGRAM)), Sockets(INET6, (STREAM, DGRAM)), Sockets(NETLINK, (), (0,)))
+"""None to the host of a virtual machine, for one, which no namespace keeps apart."""
 JOIN: Final = 'echo 0 > "$0/cgroup.procs" && exec "$@"'
 
 
@@ -111,8 +113,7 @@ class BubblewrapBox:
         """
         arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "box"]
         arguments += [*(["--share-net"] if self._spec.network else []), *self._view, "--chdir", os.path.join(INSIDE, cwd)]
-        calls = without_keyrings()
-        filters = () if calls is None else (_memory(calls),)
+        filters = (_memory(instructions(SOCKETS, apart=True)),) if supported() else ()
         for descriptor in filters:
             arguments += ["--seccomp", str(descriptor)]
         return _memory(b"".join(os.fsencode(argument) + b"\0" for argument in arguments)), *filters

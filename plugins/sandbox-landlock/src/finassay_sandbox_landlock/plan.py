@@ -10,8 +10,8 @@ from attrs import frozen
 
 from finassay.api.errors import SandboxError
 from finassay.api.sandbox import BoxSpec
-from finassay_sandbox_landlock.bpf import DGRAM, INET, INET6, NETLINK, STREAM, TCP, UNIX, Sockets, instructions
 from finassay_sandbox_local import relay
+from finassay_sandbox_local.calls import DGRAM, INET, INET6, NETLINK, STREAM, TCP, UNIX, Sockets, instructions
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 READ: Final = EXECUTE | READ_FILE | READ_DIR
@@ -82,7 +82,7 @@ def plan(spec: BoxSpec, tier: Tier, own: Path, cwd: Path, tmp_bytes: int) -> dic
         ],
         "cwd": str(cwd),
         **_landlock(spec, tier, workspace, shown, granted),
-        "filter": instructions(_sockets(spec, tier), shared_memory=tier.spaces, truncate=tier.abi >= 3),
+        "filter": instructions(_sockets(spec, tier), apart=False, shared_memory=tier.spaces, truncate=tier.abi >= 3),
     }
 
 

@@ -13,8 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from finassay.api.errors import SandboxError
 from finassay.api.sandbox import BoxSpec, Isolation, Probe
-from finassay_sandbox_landlock import bpf, confine
+from finassay_sandbox_landlock import confine
 from finassay_sandbox_landlock.plan import Tier, abi, plan
+from finassay_sandbox_local.calls import supported
 from finassay_sandbox_local.process import BoundedProcess
 from finassay_sandbox_local.sandbox import LocalBox
 from finassay_sandbox_local.way import interpreter
@@ -97,7 +98,7 @@ class LandlockSandbox:
     def _found(self) -> tuple[Tier | None, Probe]:
         """The most that works here, tried for real."""
         version = abi()
-        if version < 1 or not bpf.supported():
+        if version < 1 or not supported():
             return None, Probe(False, "this kernel has no Landlock" if version < 1 else "this processor's system calls are not known", HINT)
         tiers = [Tier(version, spaces=False)]
         if self.options.namespaces:

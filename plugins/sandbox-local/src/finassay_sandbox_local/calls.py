@@ -1,4 +1,4 @@
-"""The seccomp filter: what Landlock does not reach."""
+"""A seccomp filter of system calls that no agent needs, for what neither namespaces nor Landlock reach."""
 
 import platform
 import struct
@@ -18,10 +18,9 @@ MSG_FASTOPEN: Final = 0x20000000
 
 MACHINES: Final = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 """Name to the kernel's number of the architecture, and the column of the tables."""
+KEYRINGS: Final = {"add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219)}
+"""What the kernel keeps for a user; no namespace hides it."""
 DENIED: Final = {
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
     "bpf": (321, 280),
     "userfaultfd": (323, 282),
     "perf_event_open": (298, 241),
@@ -167,8 +166,12 @@ def supported() -> bool:
     return platform.machine() in MACHINES
 
 
-def instructions(sockets: Sequence[Sockets], *, shared_memory: bool, truncate: bool) -> bytes:
-    """The filter as the kernel takes it. `shared_memory`: leave System V's and POSIX's alone; `truncate`: Landlock watches over it."""
+def instructions(sockets: Sequence[Sockets], *, apart: bool, shared_memory: bool = True, truncate: bool = True) -> bytes:
+    """The filter as the kernel takes it; `supported` says where it can be made.
+
+    `apart`: programs have namespaces of their own for processes, mounts and network; else the calls by which they would reach others are denied
+    as well. `shared_memory`: leave System V's and POSIX's alone. `truncate`: something else watches over it.
+    """
     architecture, column = MACHINES[platform.machine()]
     code = _Code(column)
     code.add(LOAD, 4)
@@ -178,8 +181,21 @@ def instructions(sockets: Sequence[Sockets], *, shared_memory: bool, truncate: b
     if column == 0:
         code.add(ABOVE, 0x40000000, 0, 1)  # nor those of x32
         code.add(RETURN, ERRNO | ENOSYS)
+    for number in KEYRINGS.values():
+        code.case(number, code.body().deny(ENOSYS))
     for number in (*DENIED.values(), *(() if shared_memory else SHARED_MEMORY.values()), *(() if truncate else (TRUNCATE,))):
         code.case(number, code.body().deny())
+    code.case(IOCTL, code.body().deny_values(1, IOCTL_DENIED))
+    code.case(CLONE3, code.body().deny(ENOSYS))  # its flags lie where a filter cannot look; the C library then uses `clone`
+    code.case(CLONE, code.body().deny_bits(0, NEW_NAMESPACES))
+    code.case(SOCKET, code.body().only(sockets))
+    if not apart:
+        _deny_others(code)
+    code.add(RETURN, ALLOW)
+    return b"".join(struct.pack("HBBI", line[0], line[1], line[2], line[3]) for line in code.lines)
+
+
+def _deny_others(code: _Code) -> None:
     for number in OWN_ONLY.values():
         code.case(number, code.body().deny_others(0))
     for number in OWN_ONLY_SECOND.values():
@@ -187,11 +203,5 @@ def instructions(sockets: Sequence[Sockets], *, shared_memory: bool, truncate: b
     for number, flags in SENDS.items():
         code.case(number, code.body().deny_bits(flags, MSG_FASTOPEN))
     code.case(FCNTL, code.body().deny_values(1, FCNTL_DENIED))
-    code.case(IOCTL, code.body().deny_values(1, IOCTL_DENIED))
-    code.case(CLONE3, code.body().deny(ENOSYS))  # its flags lie where a filter cannot look; the C library then uses `clone`
-    code.case(CLONE, code.body().deny_bits(0, NEW_NAMESPACES))
-    code.case(SOCKET, code.body().only(sockets))
     # Not of datagrams: one end of such a pair can send to any path.
     code.case(SOCKETPAIR, code.body().only([Sockets(UNIX, (STREAM, SEQPACKET))]))
-    code.add(RETURN, ALLOW)
-    return b"".join(struct.pack("HBBI", line[0], line[1], line[2], line[3]) for line in code.lines)
