@@ -80,12 +80,28 @@ class Server:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
         with contextlib.suppress(Exception):
-            left = asyncio.all_tasks(self._loop)
-            for task in left:
-                task.cancel()
-            self._loop.run_until_complete(asyncio.wait_for(asyncio.gather(*left, return_exceptions=True), STOP_SECONDS))
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.run_until_complete(self._last())
         self._loop.close()
+
+    async def _last(self) -> None:
+        """End what is left in the loop, and let what was ended say goodbye."""
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=STOP_SECONDS)
+        self._abort_connections()
+        await asyncio.get_running_loop().shutdown_asyncgens()
+        await asyncio.sleep(0.01)
+
+    def _abort_connections(self, path: Path | None = None) -> None:
+        """Break connections off: all, or those through one Unix socket."""
+        from uvicorn.protocols.http.h11_impl import H11Protocol
+
+        if self._uvicorn is not None:
+            for connection in list(self._uvicorn.server_state.connections):
+                if path is None or (isinstance(connection, H11Protocol) and connection.server == (str(path), None)):
+                    connection.transport.abort()
 
     async def _serve(self) -> None:
         import uvicorn
@@ -140,15 +156,11 @@ class Server:
 
     async def unlisten(self, path: Path) -> None:
         """End a Unix socket with every connection through it, and take it away."""
-        from uvicorn.protocols.http.h11_impl import H11Protocol
-
         server = self._listening.pop(path, None)
         if server is not None:
+            await _deaf(server)
             server.close()
-        if self._uvicorn is not None:
-            for connection in list(self._uvicorn.server_state.connections):
-                if isinstance(connection, H11Protocol) and connection.server == (str(path), None):
-                    connection.transport.abort()
+        self._abort_connections(path)
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
             path.parent.rmdir()
@@ -157,9 +169,10 @@ class Server:
         for path in list(self._listening):
             await self.unlisten(path)
         if self._uvicorn is not None and self._serving is not None:
+            for server in self._uvicorn.servers:
+                await _deaf(server)
             self._uvicorn.should_exit = True
-            for connection in list(self._uvicorn.server_state.connections):
-                connection.transport.abort()
+            self._abort_connections()
             await asyncio.wait({self._serving}, timeout=STOP_SECONDS)
 
     def close(self) -> None:
@@ -173,6 +186,15 @@ class Server:
             self._loop.close()
         self._tcp.close()
         self._folder.cleanup()
+
+
+async def _deaf(server: asyncio.Server) -> None:
+    """Accept no more, and let what was accepted become connections: closing a server in between loses them, open as they are."""
+    loop = asyncio.get_running_loop()
+    for listening in server.sockets:
+        loop.remove_reader(listening.fileno())
+    for _ in range(3):
+        await asyncio.sleep(0)
 
 
 def _private_folder() -> "tempfile.TemporaryDirectory[str]":
