@@ -218,7 +218,12 @@ def test_the_description_of_the_box_is_shown_to_nobody(open_box, namespaces, tmp
     """Not in the arguments of any process: those of others can be read where processes are not isolated."""
     (tmp_path / "somewhere").mkdir()
     box = open_box(namespaces, readable=(*interpreter_folders(), tmp_path / "somewhere"))
-    code = "import os\nprint(any(b'some' b'where' in open(f'/proc/{p}/cmdline', 'rb').read() for p in os.listdir('/proc') if p.isdigit() and int(p) != os.getpid()))"
+    (box.workspace / "needle").write_text(str(tmp_path / "somewhere"))
+    code = """
+import os
+needle = open("needle", "rb").read()
+print(any(needle in open(f"/proc/{p}/cmdline", "rb").read() for p in os.listdir("/proc") if p.isdigit()))
+"""
     assert said(box, code) == [b"False"]
 
 

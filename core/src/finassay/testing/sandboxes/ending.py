@@ -156,7 +156,6 @@ def _traces() -> dict[str, set[str]]:
         "temporary file": set(os.listdir(tempfile.gettempdir())),
         "cgroup": groups,
         "mount": {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()},
-        "System V object": {line for kind in ("shm", "sem", "msg") for line in _lines(Path(f"/proc/sysvipc/{kind}"))},
     }
 
 
@@ -167,13 +166,6 @@ def _folders(root: Path) -> list[Path]:
             names.clear()
         found += [Path(folder, name) for name in names]
     return found
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return [" ".join(line.split()[:2]) for line in path.read_text().splitlines()]
-    except OSError:
-        return []
 
 
 @runs("leaves-nothing-behind", "a run opens thousands of boxes: no process, descriptor, folder, cgroup, mount or thread may stay of twenty")

@@ -114,7 +114,8 @@ def _limit_of(pid: int) -> str:
 def _segments(subject: SandboxSubject) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.shmat.restype = ctypes.c_void_p
-    segment = libc.shmget(0x46494E41, 4096, IPC_CREAT | 0o666)
+    key = 0x46494E00 ^ os.getpid()
+    segment = libc.shmget(key, 4096, IPC_CREAT | 0o666)
     if segment < 0:
         return  # this kernel has none
     try:
@@ -125,10 +126,10 @@ def _segments(subject: SandboxSubject) -> None:
             code = """
 libc.shmat.restype = ctypes.c_void_p
 answer = [read("/proc/sysvipc/shm")]
-for number in {V["segment"], libc.shmget(0x46494E41, 4096, 0)}:
+for number in {V["segment"], libc.shmget(V["key"], 4096, 0)}:
     at = libc.shmat(number, None, 0o10000) if number >= 0 else None
     if at not in (None, 2**64 - 1): answer.append(ctypes.string_at(at, 40).decode("latin-1"))"""
-            require(SECRET not in str(ask(box, code, segment=segment)), "reads a segment of the host")
+            require(SECRET not in str(ask(box, code, segment=segment, key=key)), "reads a segment of the host")
     finally:
         libc.shmctl(segment, IPC_RMID, None)
 
@@ -136,7 +137,7 @@ for number in {V["segment"], libc.shmget(0x46494E41, 4096, 0)}:
 @isolates("files|processes", "no-shared-messages", "semaphores and message queues, of System V and POSIX")
 def _messages(subject: SandboxSubject) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    key, name = 0x46494E42, f"/finassay-conformance-{os.getpid()}"
+    key, name = 0x46494E00 ^ os.getpid(), f"/finassay-conformance-{os.getpid()}"
     queue, semaphores = libc.msgget(key, IPC_CREAT | 0o666), libc.semget(key, 1, IPC_CREAT | 0o666)
     posix = getattr(libc, "mq_open", None)
     opened_queue = posix(name.encode(), os.O_RDWR | os.O_CREAT, 0o666, None) if posix else -1
