@@ -198,10 +198,10 @@ def evaluate(node: Node, values: Mapping[Line, Decimal]) -> Decimal:
         case Mean(parts):
             return sum((evaluate(part, values) for part in parts), Decimal(0)) / len(parts)
         case Growth(first, last, steps):
-            share = evaluate(last, values) / evaluate(first, values)
-            if share <= 0:
+            start, end = evaluate(first, values), evaluate(last, values)
+            if start <= 0 or (steps > 1 and end <= 0):
                 raise ArithmeticError("growth from or to a value that is not positive")
-            return share ** (Decimal(1) / steps) - 1
+            return (end / start) ** (Decimal(1) / steps) - 1 if steps > 1 else end / start - 1
         case Operation(op, left, right):
             a, b = evaluate(left, values), evaluate(right, values)
             return a + b if op == "+" else a - b if op == "-" else a * b if op == "*" else a / b

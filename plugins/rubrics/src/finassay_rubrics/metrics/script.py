@@ -18,10 +18,9 @@ def mean(values):
 
 
 def growth(first, last, steps):
-    share = last / first
-    if not share > Decimal():
+    if not first > Decimal() or (len(steps) > 1 and not last > Decimal()):
         raise SystemExit("growth from or to a value that is not positive")
-    return share ** (1 / Decimal(len(steps))) - 1
+    return (last / first) ** (1 / Decimal(len(steps))) - 1 if len(steps) > 1 else last / first - 1
 
 
 """

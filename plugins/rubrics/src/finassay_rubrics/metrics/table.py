@@ -86,7 +86,9 @@ def table() -> Table:
     metrics = {id: Metric(id, item.names, item.unit, Line(id)) for id, item in items.items()}
     for raw in tomllib.loads((folder / "metrics.toml").read_text("utf-8"))["metric"]:
         metric = _metric(raw)
-        unknown = [line.id for node in (metric.formula, *(r.formula for r in metric.routes)) for line in lines(node) if line.id not in items]
+        unknown = [
+            line.id for node in (metric.formula, *(r.formula for r in metric.routes)) for line in lines(node) if line.id not in items
+        ]
         if unknown or metric.id in metrics or metric.unit not in UNITS:
             raise FormulaError(f"metric {metric.id}: unknown lines {unknown}, its id twice, or unit {metric.unit!r}")
         metrics[metric.id] = metric

@@ -1,0 +1,289 @@
+"""From a question understood to a derivation: which filings, which of their versions, the quotes, the script.
+
+Finding statements and lines in a filing's text is a family's own work (`Reader`); two families share nothing of that.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import Final, Protocol
+
+from attrs import frozen
+
+from finassay.api.research import Derivation, Desk, Input, Period, Question, Quote, ScriptError
+from finassay.api.source import Document, NotThereError, SourceItem
+from finassay_rubrics.metrics.ask import Ask, understand
+from finassay_rubrics.metrics.formula import FormulaError, Line, Node, evaluate, lines
+from finassay_rubrics.metrics.script import script
+from finassay_rubrics.metrics.table import table, without
+from finassay_rubrics.metrics.terms import fold
+
+MAX_FILINGS: Final = 8
+"""Filings of one issuer that are read for one question."""
+ORIGINAL: Final = "vintage:original"
+"""The convention that takes a figure as first reported, not as the latest filing shows it."""
+
+
+@frozen
+class Slice:
+    """A part of a page: where it stands, and what it says."""
+
+    page: int | None
+    start: int
+    end: int
+    text: str
+    digest: str
+
+
+@frozen
+class Cell:
+    """One figure of a statement."""
+
+    line: str
+    year: int
+    """The issuer's fiscal year."""
+    value: Decimal
+    """In units, sign as shown."""
+    shown: str
+    scale: Decimal
+    step: Decimal
+    """Precision of what is shown, in units."""
+    label: str
+    row: Slice
+    header: Slice
+    """Period and scale of the column."""
+    end: date | None = None
+    basis: str = ""
+    """What the fiscal year rests on: `issuer`, `calendar year of end`, `majority of months`."""
+
+
+class Filing(Protocol):
+    """A document as a family reads it."""
+
+    years: Sequence[int]
+    """Fiscal years that its annual statements show, newest first; empty where none were found."""
+
+    def cell(self, line: str, year: int) -> Cell | str:
+        """A figure, or why there is none that can be relied on."""
+        ...
+
+
+Reader = Callable[[Document], Filing]
+
+
+@frozen
+class Held:
+    """A filing with what it was read from."""
+
+    item: SourceItem
+    filing: Filing
+
+
+@frozen
+class Unresolved(Exception):
+    """Why a value cannot be grounded."""
+
+    reason: str
+
+
+def derive(question: Question, desk: Desk, read: Reader) -> Derivation:
+    """One value, or None with the reason. Raises `SourceError` where a source fails."""
+    try:
+        convention = question.convention if question.convention != ORIGINAL else ""
+        plain = question if convention == question.convention else _without_convention(question)
+        ask = understand(plain)
+        held = filings(ask, question, desk, read)
+        node, cells = choose(ask, held, original=question.convention == ORIGINAL)
+        return computed(ask, node, cells, desk)
+    except FormulaError as error:
+        return Derivation(None, reason=str(error))
+    except Unresolved as error:
+        return Derivation(None, reason=error.reason)
+
+
+def _without_convention(question: Question) -> Question:
+    from attrs import evolve
+
+    return evolve(question, convention="")
+
+
+# -- filings ----------------------------------------------------------------------------------------------------------
+
+_PARTIAL: Final = re.compile(r"\b(?:10-?q|8-?k|6-?k|earnings|press release|quarterly|proxy|def 14a|q[1-4])\b|(?:^|\D)20\d\dq[1-4]")
+
+
+def filings(ask: Ask, question: Question, desk: Desk, read: Reader) -> list[Held]:
+    """Annual filings of the entity that may show the years asked, newest first. Raises `Unresolved` if there are none."""
+    items = _items(ask, desk)
+    if question.documents:
+        items = [item for item in items if item.reference in question.documents]
+    if not items:
+        who = ", ".join(ask.entities) or "any entity that the question names"
+        raise Unresolved(f"no document of {who} as of {desk.cutoff}")
+    first = min(ask.year + line.offset for line in lines(ask.formula))
+    wanted = [item for item in items if _annual(item) and item.published is not None and first <= item.published.year <= ask.year + 4]
+    if not wanted:
+        raise Unresolved(f"no annual report of {items[0].publisher or ask.entities[0]} for {ask.label} as of {desk.cutoff}")
+    held = []
+    for item in wanted[:MAX_FILINGS]:
+        try:
+            held.append(Held(item, read(desk.open(item.source, item.reference))))
+        except NotThereError:
+            continue
+    return held
+
+
+def _annual(item: SourceItem) -> bool:
+    texts = (item.title, item.reference, item.meta.get("form", ""))
+    return not any(_PARTIAL.search(re.sub(r"_", " ", fold(text))) for text in texts)
+
+
+def _items(ask: Ask, desk: Desk) -> list[SourceItem]:
+    """Documents of the first entity that has any; the publisher must bear the name."""
+    for name in ask.entities:
+        found = [item for item in desk.find(name) if item.published is not None and _bears(item, name)]
+        publishers = {fold(item.publisher) for item in found if item.publisher}
+        if len(publishers) > 1:
+            exact = [item for item in found if fold(item.publisher) == fold(name)]
+            if not exact:
+                raise Unresolved(f"{name!r} may be any of {', '.join(sorted(publishers))}")
+            found = exact
+        if found:
+            return sorted(found, key=lambda item: (item.published or date.min, item.reference), reverse=True)
+    return []
+
+
+def _bears(item: SourceItem, name: str) -> bool:
+    words = _words(name)
+    return bool(words) and words <= _words(item.publisher or item.title)
+
+
+def _words(text: str) -> set[str]:
+    return {
+        word
+        for word in re.findall(r"[a-z0-9]+", fold(text))
+        if word not in ("inc", "corp", "corporation", "co", "company", "plc", "ltd", "the")
+    }
+
+
+# -- versions ---------------------------------------------------------------------------------------------------------
+
+
+def choose(ask: Ask, held: Sequence[Held], original: bool = False) -> tuple[Node, dict[Line, tuple[Held, Cell]]]:
+    """The formula that the filings can fill, and its cells. Raises `Unresolved`.
+
+    The latest filing that shows everything is taken; `original` takes the first one instead. Where no filing shows everything, cells of several
+    are combined, if those agree on what they both show.
+    """
+    if not any(one.filing.years for one in held):
+        raise Unresolved(f"no primary statements were found in {', '.join(one.item.title for one in held[:3])}")
+    order = sorted(
+        (one for one in held if one.filing.years),
+        key=lambda one: (one.filing.years[0], one.item.published or date.min),
+        reverse=not original,
+    )
+    if original:
+        order = [one for one in order if one.filing.years[0] >= ask.year]
+    reasons: dict[Line, str] = {}
+    for one in order:
+        filled = _filled(ask, [one], reasons)
+        if filled is not None:
+            return filled
+    filled = _filled(ask, order, reasons)
+    if filled is None:
+        raise Unresolved(
+            "; ".join(dict.fromkeys(f"{line.id} of FY{ask.year + line.offset}: {reason}" for line, reason in reasons.items()))[:600]
+        )
+    _agree(ask, filled[1], order)
+    return filled
+
+
+def _filled(ask: Ask, order: Sequence[Held], reasons: dict[Line, str]) -> tuple[Node, dict[Line, tuple[Held, Cell]]] | None:
+    node = ask.formula
+    for _ in range(2):
+        cells: dict[Line, tuple[Held, Cell]] = {}
+        missing = set()
+        for line in lines(node):
+            found = _first(line, ask.year, order, reasons)
+            if found is None:
+                missing.add(line.id)
+            else:
+                cells[line] = found
+        if not missing:
+            return node, cells
+        other = without(node, frozenset(missing))
+        if other == node:
+            return None
+        node = other
+    return None
+
+
+def _first(line: Line, base: int, order: Sequence[Held], reasons: dict[Line, str]) -> tuple[Held, Cell] | None:
+    for one in order:
+        if base + line.offset not in one.filing.years:
+            reasons.setdefault(line, "no annual statement shows that year")
+            continue
+        cell = one.filing.cell(line.id, base + line.offset)
+        if isinstance(cell, Cell):
+            return one, cell
+        reasons[line] = cell
+    return None
+
+
+def _agree(ask: Ask, cells: Mapping[Line, tuple[Held, Cell]], order: Sequence[Held]) -> None:
+    """Refuse to mix versions: what another filing in use also shows must be the same."""
+    used = {id(one) for one, _ in cells.values()}
+    for line, (_, cell) in cells.items():
+        for other in order:
+            if id(other) in used and ask.year + line.offset in other.filing.years:
+                again = other.filing.cell(line.id, ask.year + line.offset)
+                if isinstance(again, Cell) and again.value != cell.value:
+                    raise Unresolved(f"{line.id} of FY{cell.year} was restated, and no one filing shows all that is needed")
+
+
+# -- value ------------------------------------------------------------------------------------------------------------
+
+
+def computed(ask: Ask, node: Node, cells: Mapping[Line, tuple[Held, Cell]], desk: Desk) -> Derivation:
+    """The derivation of a filled formula, by a script run at the desk. Raises `Unresolved` where it cannot be computed."""
+    quotes: dict[Quote, int] = {}
+    inputs = []
+    for line in lines(node):
+        one, cell = cells[line]
+        place = quotes.setdefault(_quote(one.item, cell.row), len(quotes))
+        quotes.setdefault(_quote(one.item, cell.header), len(quotes))
+        inputs.append(Input(_name(line, ask.year), cell.value, place, cell.shown, cell.scale, _period(cell), line.id))
+    code = script(node, lambda line: _name(line, ask.year), ask.times)
+    try:
+        done = desk.run(code, {one.name: str(one.value) for one in inputs})
+        value = Decimal(str(done.output.get("value")))
+        own = evaluate(node, {line: _sized(line, cell) for line, (_, cell) in cells.items()}) * (100 if ask.times else 1)
+    except (ScriptError, ArithmeticError, InvalidOperation) as error:
+        raise Unresolved(f"cannot be computed: {error}"[:300]) from error
+    if abs(value - own) > abs(own) * Decimal("1e-12"):
+        raise Unresolved("the script's value is not the formula's")
+    ends = [cell for line, (_, cell) in cells.items() if line.offset == 0]
+    period = _period(ends[0], ask.label) if ends else Period(ask.label)
+    return Derivation(value, ask.unit, period, tuple(quotes), tuple(inputs), done, max(cell.step for _, cell in cells.values()))
+
+
+def _sized(line: Line, cell: Cell) -> Decimal:
+    return abs(cell.value) if table().lines[line.id].magnitude else cell.value
+
+
+def _name(line: Line, base: int) -> str:
+    return f"{line.id}_{base + line.offset}"
+
+
+def _quote(item: SourceItem, part: Slice) -> Quote:
+    return Quote(item.source, item.reference, part.page, part.start, part.end, part.text, part.digest, item.published)
+
+
+def _period(cell: Cell, asked: str = "") -> Period:
+    basis = cell.basis
+    if basis == "calendar year of end":
+        return Period(asked or f"FY{cell.year}", cell.end, label=f"FY{cell.year}", basis="calendar year of end")
+    if basis == "majority of months":
+        return Period(asked or f"FY{cell.year}", cell.end, label=f"FY{cell.year}", basis="majority of months")
+    return Period(asked or f"FY{cell.year}", cell.end, label=f"FY{cell.year}", basis="issuer")
