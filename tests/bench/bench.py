@@ -1,6 +1,6 @@
 """`make bench`: what the harness and the grading cost. Ratios are from one run on one machine; nothing here is a test.
 
-python tests/bench/bench.py [help] [harness] [grading] [regrading] [scale]
+python tests/bench/bench.py [help] [harness] [gateway] [grading] [regrading] [scale]
 """
 
 import resource
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import gateway
 import grading
 import scale
 
@@ -147,6 +148,7 @@ if __name__ == "__main__":
     benches = {
         "help": bench_help,
         "harness": bench_harness,
+        "gateway": gateway.bench_gateway,
         "grading": grading.bench_grading,
         "regrading": grading.bench_regrading,
         "scale": scale.bench_scale,
