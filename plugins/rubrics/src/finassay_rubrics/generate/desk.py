@@ -76,7 +76,7 @@ class RecordedDesk:
         except FinassayError as error:
             self._tell(what, source, about, error=f"{type(error).__name__}: {error}")
             raise
-        references = [getattr(f, "item", f).reference for f in found]
+        references = [_reference(f) for f in found]
         digests = [f.digest for f in found if isinstance(f, Document)]
         self._tell(what, source, about, found=references[:100], **({"digests": digests} if digests else {}))
         return found
@@ -90,3 +90,8 @@ class RecordedDesk:
             "when": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         self.record({**entry, **more})
+
+
+def _reference(found: object) -> str:
+    item = found.item if isinstance(found, Document | Passage) else found
+    return item.reference if isinstance(item, SourceItem) else ""
