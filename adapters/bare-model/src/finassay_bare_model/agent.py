@@ -106,7 +106,7 @@ class BareModel:
             max_output_tokens=self.options.max_output_tokens,
             temperature=self.options.temperature,
             role="agent",
-            about=f"turn {context.turn}",
+            about=f"turn-{context.turn}",
             seconds=max(context.seconds, 1.0),
         )
         reply = _Call().run(lambda: self._model.complete(request), context.cut)
