@@ -1,0 +1,1 @@
+"""Researcher family `statements-a`: label matching on the text lines of filings."""

@@ -1,0 +1,226 @@
+"""A filing as this family reads it: annual primary statements, cells by line and fiscal year."""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from attrs import evolve, frozen
+
+from finassay.api.source import Document, Page
+from finassay_rubrics.metrics.ground import Cell, Slice
+from finassay_rubrics.metrics.table import table
+from finassay_statements_a.heads import MONTHS, Column, Head, continues, date_of, heads
+from finassay_statements_a.rows import Row, Value, rows
+
+_ANCHORS: Final = {
+    "income": ("revenue", "operating_income", "pretax_income", "income_tax", "net_income"),
+    "balance": ("current_assets", "total_assets", "current_liabilities", "total_liabilities_and_equity"),
+    "cash": ("cfo", "cfi", "cff"),
+}
+_NEEDED: Final = {"income": 3, "balance": 3, "cash": 3}
+_MIN_ROWS: Final = 8
+_NET: Final = r"(?:income|earnings|loss|profit|income \(loss\)|earnings \(loss\)|\(loss\) income|\(loss\) earnings|income/\(loss\)|earnings/\(loss\)|\(loss\)/income|loss \(income\))"
+
+
+@cache
+def labels() -> dict[str, tuple[re.Pattern[str], ...]]:
+    """Expressions of each line's labels, in the order in which they are tried."""
+    raw = tomllib.loads((resources.files("finassay_statements_a") / "labels.toml").read_text("utf-8"))
+    return {line: tuple(re.compile(one.replace("{net}", _NET)) for one in patterns) for line, patterns in raw.items()}
+
+
+@frozen
+class Statement:
+    """One primary statement, pages joined."""
+
+    head: Head
+    page: Page
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Page, Row], ...]
+
+    def fitting(self, line: str) -> list[tuple[Page, Row]]:
+        """The rows that a line's first fitting expression finds."""
+        for pattern in labels().get(line, ()):
+            found = [(page, row) for page, row in self.rows if any(pattern.fullmatch(name) for name in names_of(row.label))]
+            if found:
+                return found
+        return []
+
+    @property
+    def anchors(self) -> int:
+        return sum(1 for line in _ANCHORS[self.head.kind] if self.fitting(line))
+
+
+def names_of(label: str) -> tuple[str, ...]:
+    """A row's label as it is compared: without notes, and what follows a heading on its line."""
+    plain = label.lower().replace("’", "'").replace("—", "-").replace("–", "-").replace("\u2010", "-")
+    plain = re.sub(r"\((?:see )?notes? [^)]*\)|,? ?(?:see )?notes? \d+(?:(?:,| and) \d+)*|\(\d\)|\(pp&e\)", " ", plain)
+    plain = re.sub(r"\s*-\s+|\s+-\s*", " - ", re.sub(r"\s+", " ", plain)).strip(" :*-")
+    plain = re.sub(r"^.*\b(?:19|20)\d\d ", "", plain)
+    return tuple(dict.fromkeys(part.strip(" :*") for part in (plain, plain.rsplit(": ", 1)[-1], re.sub(r"^(?:assets|less:?) ", "", plain))))
+
+
+def statements(document: Document) -> dict[str, Statement]:
+    """The primary statement of each kind, the one that shows most of what it must; none where two equally good ones disagree."""
+    best: dict[str, Statement] = {}
+    for place, page in enumerate(document.pages):
+        for head in heads(page.text):
+            statement = _read(document.pages, place, head)
+            if statement is not None and _holds(statement) and (head.kind not in best or _better(statement, best[head.kind])):
+                best[head.kind] = statement
+    return best
+
+
+def _better(one: Statement, other: Statement) -> bool:
+    return (one.anchors, len(one.rows) // 12) > (other.anchors, len(other.rows) // 12)
+
+
+def _read(pages: Sequence[Page], place: int, head: Head) -> Statement | None:
+    page = pages[place]
+    found = [(page, row) for row in rows(page.text, head.end, len(head.columns))]
+    statement = Statement(head, page, head.columns, tuple(found))
+    last = "total_liabilities_and_equity" if head.kind == "balance" else "cff" if head.kind == "cash" else "net_income"
+    if not statement.fitting(last) and place + 1 < len(pages):
+        after = pages[place + 1]
+        again = next(iter(heads(after.text)), None)
+        if again is not None and again.kind == head.kind and again.columns == head.columns and again.scale == head.scale:
+            found += [(after, row) for row in rows(after.text, again.end, len(head.columns))]
+        elif again is None and (continues(after.text, head.kind) or not re.search(r"(?i)statements? of|balance sheet|notes to", after.text[:300])):
+            found += [(after, row) for row in rows(after.text, 0, len(head.columns))]
+        statement = evolve(statement, rows=tuple(found))
+    full = sum(1 for _, row in found if row.values)
+    return statement if full >= _MIN_ROWS and statement.anchors >= _NEEDED[head.kind] else None
+
+
+def _holds(statement: Statement) -> bool:
+    """Whether assets are what liabilities and equity come to, where both are shown."""
+    if statement.head.kind != "balance":
+        return True
+    totals = [[v.number for v in row.values] for line in ("total_assets", "total_liabilities_and_equity") for _, row in statement.fitting(line)[:1]]
+    return len(totals) == 2 and totals[0] == totals[1] and bool(totals[0])
+
+
+class LabelFiling:
+    """Implements `finassay_rubrics.metrics.ground.Filing`."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.found = statements(document)
+        self.ends = self._ends()
+        self.years: Sequence[int] = sorted({year for by in (self._years(kind) for kind in self.found) for year in by}, reverse=True)
+
+    def _ends(self) -> tuple[date, ...]:
+        """Ends of fiscal years that heads give, the newest first."""
+        return tuple(sorted({c.end for s in self.found.values() for c in s.columns if c.end is not None}, reverse=True))
+
+    def _years(self, kind: str) -> dict[int, tuple[int, Column, str]]:
+        """Fiscal year to (column's place, column, basis)."""
+        found: dict[int, tuple[int, Column, str]] = {}
+        for place, column in enumerate(self.found[kind].columns):
+            year, basis = self._label(column)
+            found[year] = (place, column, basis)
+        return found
+
+    @cache  # noqa: B019 - one filing lives as long as its cache
+    def _label(self, column: Column) -> tuple[int, str]:
+        """The issuer's fiscal year of a column."""
+        if column.end is None:
+            return column.year, "issuer"
+        if column.end.month > 5:
+            return column.year, "calendar year of end"
+        latest = self.ends[0] if self.ends else column.end
+        newest = self._newest_label(latest)
+        if newest is None:
+            early = column.end.month == 1 and column.end.day <= 7
+            return (column.year - 1, "majority of months") if early else (column.year, "calendar year of end")
+        return newest + column.end.year - latest.year, "issuer"
+
+    def _newest_label(self, latest: date) -> int | None:
+        """What the filing calls its own year: its label beside the year's end, else the newest year that it often calls fiscal."""
+        text = " ".join(page.text for page in self.document.pages)
+        text = re.sub(r"\s+", " ", text.replace("\u00a0", " ")).lower()
+        day = f"{MONTHS[latest.month - 1]} {latest.day}, ?{latest.year}"
+        beside = re.findall(rf"fiscal (?:years? )?(20\d\d)[^.;]{{0,40}}?(?:ended|ending|ends|\() ?(?:on )?{day}", text)
+        counts = {year: len(re.findall(rf"fiscal (?:years? )?{year}\b", text)) for year in (latest.year - 1, latest.year)}
+        if beside:
+            return max({int(y) for y in beside}, key=[int(y) for y in beside].count)
+        if max(counts.values()) < 3:
+            return None
+        return latest.year if counts[latest.year] * 2 >= counts[latest.year - 1] else latest.year - 1
+
+    def cell(self, line: str, year: int) -> Cell | str:
+        """A figure, or why there is none that can be relied on."""
+        item = table().lines.get(line)
+        if item is None:
+            return "is no line of the table"
+        statement = self.found.get(item.statement)
+        if statement is None:
+            return f"no {item.statement} statement was found"
+        years = self._years(item.statement)
+        if year not in years:
+            return f"the {item.statement} statement does not show that year"
+        place, column, basis = years[year]
+        fitting = statement.fitting(line)
+        if not fitting:
+            return f"the {item.statement} statement has no such line"
+        if any(not row.values for _, row in fitting):
+            return f"the row {fitting[0][1].label[:60]!r} does not have a value for each column"
+        if len({row.values[place].number for _, row in fitting}) > 1:
+            return f"several rows may be meant: {', '.join(repr(row.label[:40]) for _, row in fitting[:3])}"
+        if line == "net_income" and self._unclear_owner(statement, fitting[0][1]):
+            return "the statement has noncontrolling interests and no line of what is attributable to shareholders"
+        page, row = fitting[0]
+        return self._cell(statement, item.id, year, page, row, row.values[place], column, basis)
+
+    def _unclear_owner(self, statement: Statement, row: Row) -> bool:
+        others = any(re.search(r"non-?controlling|redeemable", r.label.lower()) for _, r in statement.rows)
+        return others and "attributable" not in row.label.lower()
+
+    def _cell(self, statement: Statement, line: str, year: int, page: Page, row: Row, value: Value, column: Column, basis: str) -> Cell | str:
+        head = statement.head
+        if value.percent:
+            return "the row shows percentages"
+        scale = Decimal(1) if line.startswith("eps_") or (line.startswith("shares_") and head.shares_apart) else head.scale
+        places = -int(value.number.as_tuple().exponent)
+        step = scale.scaleb(-max(places, 0))
+        return Cell(
+            line,
+            year,
+            value.number * scale,
+            value.text,
+            scale,
+            step,
+            row.label,
+            _slice(page, row.start, row.end),
+            _slice(statement.page, head.start, head.end),
+            self._end(column),
+            basis,
+        )
+
+    def _end(self, column: Column) -> date | None:
+        if column.end is not None:
+            return column.end
+        same = next((end for end in self.ends if end.year == column.year), None)
+        return same or self._cover_end(column.year)
+
+    def _cover_end(self, year: int) -> date | None:
+        for page in self.document.pages[:3]:
+            match = re.search(r"(?i)fiscal year ended:?\s+([a-z]+)\s+(\d{1,2}),\s+(20\d\d)", page.text)
+            if match and int(match[3]) == year:
+                return date_of(match[1].lower(), match[2], match[3])
+        return None
+
+
+def _slice(page: Page, start: int, end: int) -> Slice:
+    text = page.text[start:end]
+    lead = len(text) - len(text.lstrip())
+    text = text.strip()
+    return Slice(page.number, start + lead, start + lead + len(text), text, page.digest)
+
+
+__all__ = ["LabelFiling", "statements"]

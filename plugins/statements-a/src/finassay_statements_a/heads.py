@@ -1,0 +1,140 @@
+"""Heads of primary statements: which statement, in what scale, which columns."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from typing import Final
+
+from attrs import frozen
+
+MONTHS: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+_MONTH: Final = "|".join((*MONTHS, *(m[:3] + r"\." for m in MONTHS)))
+_TITLES: Final = (
+    ("balance", re.compile(r"balancesheets?|statementsof(?:consolidated)?financial(?:position|condition)")),
+    ("cash", re.compile(r"statements?of(?:consolidated)?cashflows?|cashflowstatements?")),
+    ("income", re.compile(r"statements?of(?:consolidated)?(?:net)?(?:income|operations|earnings)|incomestatements?")),
+)
+_OTHER: Final = re.compile(r"of(?:consolidated)?(?:other)?comprehensive|equity|redeemable")
+_FOREIGN: Final = re.compile(
+    r"guarant|parent\s+(?:company|only)|condensed|pro\s*forma|schedule|quarterly|three\s+months|six\s+months|nine\s+months|thirteen\s+weeks|selected|supplement|unaudited|"
+    r"index\s+to|report\s+of|deed\s+of|notes?\s+to|common-?size"
+)
+_SCALE: Final = re.compile(r"\b(thousands|millions|billions)\b")
+_POWERS: Final = {"thousands": 3, "millions": 6, "billions": 9}
+_TITLE_LINES: Final = 14
+"""Lines at a page's top among which a statement's title stands."""
+_DATE: Final = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})\s*,\s*((?:19|20)\d\d)\b")
+_DAY: Final = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})\b(?!\s*,?\s*(?:19|20)\d\d)")
+_YEARS: Final = re.compile(r"(?<![\d.,])((?:19|20)\d\d)(?![\d.,]\d|\d)")
+_MONEY: Final = re.compile(r"\$\s*\(?\s*\d|(?<![\w.,$])\(?\d{1,3}(?:,\d{3})+(?:\.\d+)?\)?(?!\w)|(?<![\w.,$])\(?\d+\.\d\)?(?![\w.])|\$\s*[—–-]|(?<!\w)[—–](?:\s+[—–])")
+
+
+@frozen
+class Column:
+    """A column of a statement: its year, and its end where the head or the filing says it."""
+
+    year: int
+    end: date | None = None
+
+
+@frozen
+class Head:
+    """The head of a statement on a page."""
+
+    kind: str
+    """`income`, `balance` or `cash`."""
+    start: int
+    end: int
+    """Where on the page the head begins, and where the first row does."""
+    scale: Decimal
+    shares_apart: bool
+    """Whether numbers of shares are not in the statement's scale."""
+    columns: tuple[Column, ...]
+
+
+def heads(text: str) -> Iterator[Head]:
+    """The head of a statement on a page, if it has one with title, scale and columns."""
+    for kind, start in _titles(text):
+        end = _first_row(text, start)
+        head = text[start:end].lower().replace("\u00a0", " ")
+        before = text[max(0, start - 300) : start].lower()
+        if _FOREIGN.search(head) or _FOREIGN.search(before.replace("\u00a0", " ")):
+            continue
+        scale = _SCALE.search(head)
+        columns = _columns(head)
+        if scale and len(columns) >= 2:
+            apart = re.search(r"except\s+(?:for\s+)?(?:number\s+of\s+)?(?:share|per\s+share\s+and\s+share)", head) is not None
+            yield Head(kind, start, end, Decimal(10) ** _POWERS[scale[1]], apart, columns)
+            return
+
+
+def continues(text: str, kind: str) -> bool:
+    """Whether a page's top says that it goes on with the statement of that kind."""
+    return any(found == kind for found, _ in _titles(text))
+
+
+def _titles(text: str) -> Iterator[tuple[str, int]]:
+    """Lines at the page's top that are a statement's title: letters only are compared, since extraction splits words."""
+    place = 0
+    for number, line in enumerate(text.splitlines(keepends=True)):
+        if number >= _TITLE_LINES:
+            return
+        short = re.sub(r"[^a-z]", "", line.lower())
+        for kind, pattern in _TITLES:
+            match = pattern.search(short)
+            if match and match.start() <= 60 and len(line) <= 400 and not _sentence(line) and not _OTHER.search(short[: match.end() + 40]):
+                yield kind, place
+        place += len(line)
+
+
+def _sentence(line: str) -> bool:
+    head = line[:120].strip().lower()
+    return re.search(r"\b(?:see|our|the accompanying|in the|of the|these|refer)\b", head) is not None or head.endswith(".")
+
+
+def _first_row(text: str, start: int) -> int:
+    """The beginning of the first line with a figure, or in a joined line the place of the label before it."""
+    masked = re.sub(r"\([^()\n]*(?:except|per share|par value|shares)[^()\n]*\)", lambda m: " " * len(m[0]), text[start:], flags=re.IGNORECASE)
+    match = _MONEY.search(masked)
+    return start + match.start() if match else len(text)
+
+
+def _columns(head: str) -> tuple[Column, ...]:
+    dates = [date_of(m[1], m[2], m[3]) for m in _DATE.finditer(re.sub(r"\s+", " ", head))]
+    flat = re.sub(r"\s+", " ", head)
+    full = [d for d in dates if d is not None]
+    if len(full) >= 2 and len(set(full)) == len(full):
+        return tuple(Column(d.year, d) for d in full)
+    years = _run_of_years(flat)
+    days = {(m[1], m[2]) for m in _DAY.finditer(flat)}
+    if len(days) == 1 and years:
+        ((month, day),) = days
+        return tuple(Column(year, date_of(month, day, str(year))) for year in years)
+    if len(days) == len(years) and len(years) >= 2:
+        ordered = [(m[1], m[2]) for m in _DAY.finditer(flat)]
+        return tuple(Column(year, date_of(month, day, str(year))) for (month, day), year in zip(ordered, years, strict=False))
+    return tuple(Column(year) for year in years) if not days else ()
+
+
+def _run_of_years(flat: str) -> list[int]:
+    """The longest run of years that only spaces part; each must be another."""
+    best: list[int] = []
+    run: list[int] = []
+    last = None
+    for match in _YEARS.finditer(flat):
+        joined = last is not None and not flat[last : match.start()].strip(" |$")
+        run = [*run, int(match[1])] if joined else [int(match[1])]
+        last = match.end()
+        if len(run) > len(best):
+            best = run
+    return best if len(set(best)) == len(best) and len(best) >= 2 else []
+
+
+def date_of(month: str, day: str, year: str) -> date | None:
+    """A date in words, or None for one that is not."""
+    number = next((place for place, name in enumerate(MONTHS, 1) if name.startswith(month.rstrip(".")[:3])), 0)
+    try:
+        return date(int(year), number, int(day))
+    except ValueError:
+        return None

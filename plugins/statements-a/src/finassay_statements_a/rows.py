@@ -1,0 +1,148 @@
+"""Rows of a statement: a label and as many values as there are columns."""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Final
+
+from attrs import frozen
+
+_NUMBER: Final = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
+_VALUE: Final = re.compile(
+    rf"(?P<open>\$?\s?\(\s?\$?\s?)(?P<inner>{_NUMBER})\s?\)(?P<after>\s?%)?|\$?\s?(?P<minus>[-–−]\s?)?\$?\s?(?P<plain>{_NUMBER})(?P<percent>\s?%)?|\$?\s?(?P<dash>[—–-]+)"
+)
+_SPACE: Final = re.compile(r"[\s\u00a0]*")
+_LEADER: Final = re.compile(r"(?:\.\s?){3,}|_{3,}|…+")
+_OPEN_END: Final = re.compile(r"(?:,|\b(?:and|of|to|by|in|for|from|on|the|or|at|net|with|attributable|\(used|provided))\s*$", re.IGNORECASE)
+
+
+@frozen
+class Value:
+    """A value as a row shows it. A dash is zero."""
+
+    text: str
+    number: Decimal
+    start: int
+    end: int
+    """Where it stands on the page."""
+    percent: bool = False
+
+
+@frozen
+class Row:
+    """A row of a statement."""
+
+    label: str
+    """Without leaders, wraps joined."""
+    section: str
+    """The last heading above it."""
+    values: tuple[Value, ...]
+    """As many as the statement has columns; empty for a row with another number, which cannot be relied on."""
+    start: int
+    end: int
+
+
+def rows(text: str, start: int, columns: int) -> list[Row]:
+    """Every row of a page from the line that `start` stands in."""
+    found: list[Row] = []
+    section = pending = ""
+    pending_from = -1
+    for begin, end in _lines(text, start):
+        pieces = list(_pieces(text, begin, end, columns))
+        if not any(values for _, _, values, _ in pieces):
+            tail = _clean(text[begin:end])
+            if pieces and pieces[0][3]:
+                found.append(Row(_clean(text[begin : pieces[0][1]]), section, (), begin, end))
+                pending = ""
+            elif tail:
+                pending, pending_from = (f"{pending} {tail}" if _goes_on(pending, tail) else tail), (pending_from if _goes_on(pending, tail) else begin)
+                section = tail if _heading(tail) else section
+            continue
+        for label_from, label_to, values, _ in pieces:
+            label = _clean(text[label_from:label_to])
+            row_from = label_from
+            if pending and (not label or _goes_on(pending, label)):
+                label, row_from = f"{pending} {label}".strip(), pending_from
+            pending = ""
+            if values:
+                found.append(Row(label, section, values, row_from, values[-1].end))
+            elif label:
+                pending, pending_from = label, label_from
+    return found
+
+
+def _lines(text: str, start: int) -> Iterator[tuple[int, int]]:
+    place = text.rfind("\n", 0, start) + 1
+    while place < len(text):
+        end = text.find("\n", place)
+        end = len(text) if end < 0 else end
+        yield place, end
+        place = end + 1
+
+
+def _pieces(text: str, begin: int, end: int, columns: int) -> Iterator[tuple[int, int, tuple[Value, ...], bool]]:
+    """Label and values of each row on a line; several where extraction joined them. The last flag: a run of a wrong number of values."""
+    at = begin
+    for run in _runs(text, begin, end):
+        if len(run) < columns:
+            if run[-1].end >= end - 2 and len(run) > 1:
+                yield at, run[0].start, (), True
+                at = end
+            continue
+        extra = len(run) - columns
+        if extra and not re.search(r"\b(?:and|of|or|to)\s*$|\bnotes?\s*$|\($", text[at : run[0].start].rstrip(" $,").lower()):
+            yield at, run[0].start, (), True
+        else:
+            yield at, run[extra].start, tuple(run[extra:]), False
+        at = run[-1].end
+    if text[at:end].strip(" \u00a0\r."):
+        yield at, end, (), False
+
+
+def _runs(text: str, begin: int, end: int) -> Iterator[list[Value]]:
+    """Values with nothing but space between them."""
+    run: list[Value] = []
+    for match in _VALUE.finditer(text, begin, end):
+        value = _value(text, match, begin, end)
+        if value is None:
+            continue
+        if run and text[run[-1].end : value.start].strip(" \u00a0$\t"):
+            yield run
+            run = []
+        run.append(value)
+    if run:
+        yield run
+
+
+def _value(text: str, match: re.Match[str], begin: int, end: int) -> Value | None:
+    """A match that stands alone between spaces, as a value."""
+    left, right = text[match.start() - 1 : match.start()] if match.start() > begin else " ", text[match.end() : match.end() + 1] if match.end() < end else " "
+    lead = match[0][: len(match[0]) - len(match[0].lstrip())]
+    if not (left in " \u00a0.\t$" or lead) or right not in " \u00a0\r\t,":
+        return None
+    if right == ",":
+        return None
+    start = match.start() + len(lead)
+    if match["dash"]:
+        return Value(match["dash"], Decimal(0), start, match.end())
+    digits = (match["inner"] or match["plain"]).replace(",", "")
+    number = Decimal(digits)
+    negative = match["inner"] is not None or match["minus"] is not None
+    percent = bool(match["after"] or match["percent"])
+    return Value(text[start : match.end()], -number if negative else number, start, match.end(), percent)
+
+
+def _clean(label: str) -> str:
+    label = label.replace("\u00a0", " ").replace("\ufffe", "-")
+    return re.sub(r"\s+", " ", _LEADER.sub(" ", label)).strip(" $\r\t.")
+
+
+def _goes_on(pending: str, label: str) -> bool:
+    """Whether a line is the rest of the one before."""
+    if not pending or pending.endswith(":"):
+        return False
+    return label[:1].islower() or label[:1] == "(" or _OPEN_END.search(pending) is not None
+
+
+def _heading(text: str) -> bool:
+    return text.endswith(":") or len(text.split()) <= 6
