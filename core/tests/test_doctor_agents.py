@@ -6,9 +6,11 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from finassay.api.agent import AgentCapabilities, Diagnosis
-from finassay.api.errors import UsageError
+from finassay.api.errors import PreflightError, UsageError
 from finassay.catalog.catalog import Catalog, Offer
 from finassay.cli.main import main
+from finassay.config.settings import Choice, RunSettings
+from finassay.runs.build import build
 from finassay.testing.fakes import ScriptedAgent
 
 
@@ -103,3 +105,10 @@ def test_options_of_the_settings_file_count(doctor, tmp_path):
 
 def test_none_is_installed(doctor):
     assert "none is installed" in doctor()[0]
+
+
+def test_a_run_is_refused_where_an_agents_program_cannot_be_used(monkeypatch, tmp_path):
+    installed(monkeypatch, gone=program(Diagnosis("foo", problem="foo was not found", hint="Install it.")))
+    with pytest.raises(PreflightError) as told:
+        build(Catalog.installed(), RunSettings(agents={"mine": Choice(id="gone")}, grade=False), (), tmp_path)
+    assert "agent 'mine': foo was not found (Install it.)" in told.value.problems

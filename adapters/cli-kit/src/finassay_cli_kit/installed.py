@@ -76,7 +76,7 @@ class InstalledAgent(CommandLineAgent):
 
     def diagnose(self) -> Diagnosis:
         """What `finassay doctor --agents` says: the program, its version, how its model calls are paid."""
-        program = " ".join(self.program.argv)
+        program = self.program.argv[-1]
         if self._login is None:
             how = f"a key for {self._own_upstream}, behind the gateway" if self._own_upstream else "no model behind it"
         else:

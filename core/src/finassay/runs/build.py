@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import Factory, define, field, frozen
 
-from finassay.api.agent import Agent
+from finassay.api.agent import Agent, Diagnosable
 from finassay.api.channel import ChannelSpec
 from finassay.api.component import Origin
 from finassay.api.errors import CatalogError, FinassayError, PreflightError
@@ -169,6 +169,8 @@ def _agent(catalog: Catalog, service: ModelService, alias: str, choice: Choice) 
     missing = [name for name in sample.capabilities.credentials if not os.environ.get(name)]
     if missing:
         raise CatalogError(f"agent {alias!r} needs {', '.join(missing)} in the environment")
+    if isinstance(sample, Diagnosable) and (told := sample.diagnose()).problem:
+        raise CatalogError(f"agent {alias!r}: {told.problem}", hint=told.hint)
     return AgentMaker(alias, choice, offer, factory, settings, sample, models, catalog, _reviewing(service, sample))
 
 
