@@ -17,7 +17,8 @@ TOLD = 1.1
 
 @pytest.fixture
 def desk(bench):  # noqa: F811
-    bench.settings(PRICES.replace("[run.models.fakery]", CHANNEL + "[run.models.fakery]", 1))
+    settings = PRICES.replace("[run]", "[run]\ngateway = 'fakery:standard'", 1)  # another one may be installed
+    bench.settings(settings.replace("[run.models.fakery]", CHANNEL + "[run.models.fakery]", 1))
     bench.tasks("one")
     path = bench.folder / "tasks" / "one.json"
     task = read_task(path)

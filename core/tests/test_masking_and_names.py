@@ -26,6 +26,15 @@ def test_the_name_of_a_workspace_stays_when_the_run_is_gone_on_with(tmp_path):
     assert [p.name for p in secret.parent.iterdir()] == ["names.key"]
 
 
+def test_a_workspace_that_its_agent_locked_can_be_set_aside(tmp_path):
+    key, folder = SessionKey("worker", "us-long-only-3", 1), RunFolder(tmp_path)
+    folder.session_path(key).mkdir(parents=True)
+    folder.workspace(key).mkdir(parents=True)
+    folder.workspace(key).chmod(0)
+    aside = folder.set_aside(key, "environment_error") / "workspace"
+    assert aside.stat().st_mode & 0o700 == 0o700
+
+
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """Install a distribution: its name, its files, its entry points."""

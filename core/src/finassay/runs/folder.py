@@ -145,7 +145,7 @@ class RunFolder:
         if not self._names:
             path = self.root / "sealed" / "names.key"
             if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 made = path.with_name(f"names.{secrets.token_hex(8)}")  # whole before it has its name: sessions begin at the same time
                 with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
                     stream.write(secrets.token_bytes(32))
@@ -205,8 +205,10 @@ class RunFolder:
             number += 1
         target.parent.mkdir(parents=True, exist_ok=True)
         self.session_path(key).rename(target)
-        if self.workspace(key).exists():
-            self.workspace(key).rename(target / "workspace")
+        if (workspace := self.workspace(key)).exists():
+            with suppress(OSError):
+                workspace.chmod(0o700)  # its agent may have locked it, and a locked folder cannot be moved
+            workspace.rename(target / "workspace")
         return target
 
     def times_set_aside(self, key: SessionKey) -> int:

@@ -125,7 +125,8 @@ def _look_at_hidden(subject: SandboxSubject) -> object:
         (folder / "packages" / "other").mkdir()
         (folder / "packages" / "other" / "module.py").write_text("other")
         (folder / "alias").symlink_to("packages")
-        hidden, readable = (folder / "packages" / "grammar",), (folder / "alias",)
+        (folder / "packages" / "tasks.py").write_text(SECRET)
+        hidden, readable = (folder / "packages" / "grammar", folder / "packages" / "tasks.py"), (folder / "alias",)
         with opened(subject, readable=readable, hidden=hidden) as box:
             code = """
 answer = []
@@ -133,7 +134,7 @@ for name in ("alias", "packages"):
     root = os.path.join(V["folder"], name)
     assert read(root + "/other/module.py") == "other"
     assert "other" in listed(root)
-    answer += [listed(root + "/grammar"), read(root + "/grammar/a-grammar.py")]"""
+    answer += [listed(root + "/grammar"), read(root + "/grammar/a-grammar.py"), read(root + "/tasks.py")]"""
             return ask(box, code, folder=str(folder))
 
 
