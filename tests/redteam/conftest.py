@@ -1,6 +1,7 @@
 """Makes the helpers beside the tests importable, and holds the runs that they look at."""
 
 import sys
+import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,12 +12,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 import trap as traps
 
 from finassay.catalog.catalog import Catalog
+from finassay.records.files import remove_tree
 
 
 @pytest.fixture(scope="module")
-def trap(tmp_path_factory):
+def trap():
+    """Not below pytest's own folder, whose clearing up would fail at folders without end."""
+    folder = Path(tempfile.mkdtemp(prefix="red-team-"))
     with ExitStack() as stack:
-        yield traps.plant(tmp_path_factory.mktemp("trap"), stack)
+        stack.callback(remove_tree, folder)
+        yield traps.plant(folder, stack)
 
 
 @pytest.fixture(scope="session")

@@ -67,15 +67,17 @@ def test_the_seed_of_a_plain_task_is_found_from_the_opening_and_an_answer_or_two
     assert found >= 8, "the search finds fewer strategies than the page says"
 
 
-def test_the_same_search_finds_nothing_of_a_task_under_a_secret(grammar, drawn, tmp_path):
-    """Its number is public, and smaller than any seed that is tried."""
+def test_under_a_secret_the_same_search_is_guessing(grammar, drawn, tmp_path):
+    """The number of the task is public, and among the seeds that are tried; now and then a strategy fits that is the same by chance."""
     beliefs, _ = drawn
     secret = make_secret(tmp_path / "secret")
-    for number in range(8):
+    guessed = 0
+    for number in range(10):
         task = secret_task(secret, grammar, number, NEEDS, conditions)
         assert task.seed > 2**40
         everything = {item.sentence for item in task.belief.items}
         opening = {task.belief.item(name).opening for name in task.belief.opening}
-        assert [s for s in fitting(beliefs, everything, opening) if beliefs[s].items == task.belief.items] == []
+        guessed += any(beliefs[seed].items == task.belief.items for seed in fitting(beliefs, everything, opening))
         assert str(task.seed) not in task.id
         assert {i.sentence for i in beliefs[number].items} != everything
+    assert guessed <= 2

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,7 +22,7 @@ from finassay.runs.folder import RunFolder, SessionKey
 
 COMMAND = [sys.executable, "-m", "finassay.cli.main"]
 OFFERED = Path(__file__).parent / "offered"
-ABSTRACT = "\0finassay-red-team"
+ABSTRACT = [f"\0finassay-red-team-{number}" for number in range(20)]
 KEY = "FINASSAY_RED_TEAM_KEY"
 SECONDS = 40
 LOOKER = "look/reach,linger/lingered,state/stated,gateway/fail"
@@ -114,13 +114,12 @@ def _files(trap: Trap) -> None:
 
 
 def _sockets(trap: Trap, stack: ExitStack) -> None:
-    for what, family, address in (
+    for what, family, addresses in (
         ("an abstract socket", socket.AF_UNIX, ABSTRACT),
-        ("a socket in a folder", socket.AF_UNIX, str(trap.folder / "socket")),
-        ("a port", socket.AF_INET, ("127.0.0.1", 0)),
+        ("a socket in a folder", socket.AF_UNIX, [str(trap.folder / "socket")]),
+        ("a port", socket.AF_INET, [("127.0.0.1", 0)]),
     ):
-        server = socket.socket(family)
-        server.bind(address)
+        server = _bound(family, addresses)
         server.listen(16)
         stack.callback(server.close)
         stack.callback(_quietly, server.shutdown, socket.SHUT_RDWR)
@@ -134,6 +133,17 @@ def _sockets(trap: Trap, stack: ExitStack) -> None:
     stack.callback(datagrams.close)
     stack.callback(thread.join)
     stack.callback(stopped.set)
+
+
+def _bound(family: int, addresses: Sequence[Any]) -> socket.socket:
+    """A socket at the first address that is free: other tests may run at the same time."""
+    server = socket.socket(family)
+    for address in addresses:
+        with suppress(OSError):
+            server.bind(address)
+            return server
+    server.close()
+    raise OSError(f"none of {len(addresses)} addresses is free")
 
 
 def _quietly(call: Any, *arguments: Any) -> None:

@@ -221,11 +221,10 @@ DELIVERING = Group(
             "links are never followed and stand in the record as refused",
             "recorded",
         ),
-        _same(
+        _open(
             "hard-links-out",
             "hard links to files outside",
-            "other mounts cannot be linked; what is a regular file is taken by its content",
-            "recorded",
+            "other mounts cannot be linked; what is linked is a regular file and taken as one",
         ),
         _same("special-files", "pipes, sockets and devices", "they are not opened and stand in the record as refused", "recorded"),
         _same("deep-folders", "folders 2,000 deep", "what lies deeper than 12 is refused; clearing up does not recurse", "recorded"),
@@ -253,7 +252,7 @@ DELIVERING = Group(
             "nothing is delivered, and the record says why",
             "recorded",
         ),
-        _same("workspace-moved", "renames and removes the workspace", "it is a mount; in `local` it is renamed, and renamed back by us"),
+        _open("workspace-moved", "renames and removes the workspace", "it is a mount"),
         _same(
             "home-replaced",
             "HOME replaced by a link, the workspace locked",
@@ -419,7 +418,8 @@ OUTRO: Final = """## What is open, and what to do about it
 - **The network**, where a task allows it: then abstract sockets and ports of the machine are in reach as well, and so is whoever lies behind them. Cloud
   metadata addresses should be closed by the machine's firewall.
 - **An agent without the gateway** is believed when it says what it used and that its provider failed. Its session then stands as unfinished, never as
-  finished and good; and usage that it tells itself is marked so.
+  finished and good; and usage that it tells itself is marked so. Where a run
+  has a budget, an agent that tells an enormous cost ends the run early, and everybody sees why.
 - **The agent's own distribution** is not masked, because its program may be in it. Do not put grammars or checks into it.
 - **A full machine**: processors are shared, and a busy neighbour costs time of a turn.
 

@@ -9,7 +9,7 @@ import socket
 import stat
 import zipfile
 
-from finassay_redteam.tools import Way, way
+from finassay_redteam.tools import CAREFUL, Way, way
 
 PAGE = "<script>document.title='RED-TEAM-RAN'</script><img src=x onerror=\"document.title='RED-TEAM-RAN'\">"
 ESCAPES = "\x1b]0;RED-TEAM\x07\x1b[2J\x9b31m\u202e"
@@ -42,7 +42,7 @@ def special(tried: Way) -> None:
     os.mkfifo("deliver/pipe.csv")
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as stream:
         stream.bind("deliver/socket.csv")
-    for name, kind, numbers in (("disk.csv", stat.S_IFBLK, (254, 0)), ("zero.csv", stat.S_IFCHR, (1, 5))):
+    for name, kind, numbers in () if CAREFUL else (("disk.csv", stat.S_IFBLK, (254, 0)), ("zero.csv", stat.S_IFCHR, (1, 5))):
         tried.attempt(f"the device {name}", lambda n=name, k=kind, d=numbers: os.mknod(f"deliver/{n}", 0o644 | k, os.makedev(*d)))
 
 

@@ -15,8 +15,8 @@ import time
 
 from finassay_redteam.tools import CAREFUL, MACHINE, NUMBERS, PATIENCE, Way, libc, of_the_harness, others, processes, walk, way
 
-ABSTRACT = "\0finassay-red-team"
-"""The name under which the test listens."""
+ABSTRACT = [f"\0finassay-red-team-{number}" for number in range(20)]
+"""Names under which the tests listen."""
 
 
 PORTS = range(30_000, 62_000) if CAREFUL else range(1, 65_536)
@@ -162,7 +162,7 @@ def abstract_sockets(tried: Way) -> None:
     names = [
         line.split()[7] for line in tried.read("/proc/net/unix").decode().splitlines() if line.count("@") == 1 and len(line.split()) > 7
     ]
-    for name in (ABSTRACT, *["\0" + n[1:] for n in names if n.startswith("@")][:50]):
+    for name in (*ABSTRACT, *["\0" + n[1:] for n in names if n.startswith("@")][:50]):
         _ask(tried, name, "an abstract socket")
 
 

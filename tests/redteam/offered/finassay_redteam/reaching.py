@@ -208,6 +208,7 @@ def _in_memory(folder: str) -> bool:
 
 @way("reach", "read-only")
 def write_outside(tried: Way) -> None:
+    """By files without a name, which leave nothing where it works."""
     for folder in (
         "/",
         "/usr",
@@ -221,10 +222,7 @@ def write_outside(tried: Way) -> None:
         "/proc",
         os.path.dirname(os.path.realpath(".")),
     ):
-        path = os.path.join(folder, "finassay-red-team")
-        if CAREFUL:
-            if os.access(folder, os.W_OK) and not _in_memory(folder):
-                tried.did(f"could write in {folder}")
-        elif tried.attempt(f"write in {folder}", lambda p=path: os.close(os.open(p, os.O_WRONLY | os.O_CREAT))):
-            os.unlink(path)
+        worked = tried.attempt(f"write in {folder}", lambda f=folder: os.close(os.open(f, os.O_TMPFILE | os.O_RDWR, 0o600)))
+        if worked and _in_memory(folder):
+            tried.notes.append(tried.worked.pop() + ", which is the box's own")
     tried.attempt("write the program's own package", lambda: os.close(os.open(__file__, os.O_WRONLY)))
