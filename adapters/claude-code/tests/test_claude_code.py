@@ -210,3 +210,17 @@ def test_the_readme_tells_every_option_and_the_versions_tried():
         assert f"| `{name}` |" in readme
     for version in ClaudeCodeAgent.spec.tried:
         assert f"**{version}**" in readme
+
+
+@pytest.mark.parametrize(
+    ("model", "asked"), [("opus", ()), ("sonnet[1m]", ()), ("", ()), ("claude-x-1", ("claude-x-1",)), ("claude-x-1[1m]", ("claude-x-1",))]
+)
+def test_the_gateway_is_told_the_model_that_stands_in_requests(begin, monkeypatch, model, asked):
+    session = begin(model=model)
+    assert session.agent.capabilities.models == asked
+    spawn, seen = session.box.spawn, []
+    monkeypatch.setattr(session.box, "spawn", lambda argv, **how: seen.append((argv, how)) or spawn(argv, **how))
+    session.send("Hello.")
+    argv, how = seen[0]
+    assert (argv[argv.index("--model") + 1] if "--model" in argv else "") == model
+    assert {v for k, v in how["environment"].items() if k.endswith("_MODEL")} == set(asked)

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Iterable
 from typing import ClassVar, Final, Literal
 
+from attrs import evolve
 from pydantic import BaseModel, Field
 
 from finassay.api.errors import AgentError, ProviderError
@@ -18,6 +19,7 @@ from finassay_cli_kit import (
     ProgramOptions,
     ProgramSpec,
     TurnCommand,
+    as_words,
     http_servers,
     read_login,
     user_folder,
@@ -29,6 +31,8 @@ NO_ANSWERER: Final = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")
 """Tools that wait for somebody at a terminal."""
 OUTLIVES: Final = ("CronCreate", "CronDelete", "CronList", "ScheduleWakeup", "EnterWorktree", "ExitWorktree", "RemoteTrigger")
 """Tools for things that happen after the turn, when no process of it lives."""
+ALIASES: Final = ("default", "best", "fable", "opus", "sonnet", "haiku", "opusplan")
+"""Words that the program takes for a model of its own choice."""
 WEB: Final = ("WebSearch", "WebFetch")
 
 
@@ -72,6 +76,10 @@ class ClaudeCodeAgent(InstalledAgent):
     def __init__(self, options: ClaudeCodeOptions, /) -> None:
         self.options = options
         super().__init__(options)
+        # What stands in requests: the program resolves an alias to a name that only it knows, and [1m] asks for a longer context.
+        asked, _, _ = options.model.partition("[")
+        self._model = "" if asked in ALIASES else asked
+        self.capabilities = evolve(self.capabilities, models=(self._model,) if self._model and not options.login else ())
 
     def read_login(self) -> Login:
         credentials = user_folder("CLAUDE_CONFIG_DIR", "~/.claude") / ".credentials.json"
@@ -99,7 +107,7 @@ class ClaudeCodeAgent(InstalledAgent):
         login = self.login or Login()
         return Command(
             tuple(argv),
-            stdin=_plain(turn.prompt).encode("utf-8", "replace"),
+            stdin=as_words(turn.prompt).encode("utf-8", "replace"),
             environment={**self._environment(turn), **login.environment},
             files={f"{CONFIG}/mcp.json": servers.encode()},
             files_once=login.files,
@@ -126,10 +134,10 @@ class ClaudeCodeAgent(InstalledAgent):
         }
         if self.login is None and turn.access is not None:
             variables |= {"ANTHROPIC_BASE_URL": self.base_url(turn.access), "ANTHROPIC_API_KEY": turn.access.token}
-        if self.options.model:
+        if self._model:
             roles = ("OPUS", "SONNET", "HAIKU")
-            variables |= {f"ANTHROPIC_DEFAULT_{role}_MODEL": self.options.model for role in roles}
-            variables |= {"ANTHROPIC_SMALL_FAST_MODEL": self.options.model, "CLAUDE_CODE_SUBAGENT_MODEL": self.options.model}
+            variables |= {f"ANTHROPIC_DEFAULT_{role}_MODEL": self._model for role in roles}
+            variables |= {"ANTHROPIC_SMALL_FAST_MODEL": self._model, "CLAUDE_CODE_SUBAGENT_MODEL": self._model}
         return variables
 
     def events(self, line: bytes) -> Iterable[KitEvent]:
@@ -140,8 +148,3 @@ class ClaudeCodeAgent(InstalledAgent):
 
     def lost(self, ending: Ending) -> bool:
         return "No conversation found" in ending.stderr or any("No conversation found" in e.text for e in ending.errors)
-
-
-def _plain(prompt: str) -> str:
-    """What begins with a slash would be taken for a command of the program, even where it has none."""
-    return f"The person's message:\n\n{prompt}" if prompt.lstrip().startswith("/") else prompt
