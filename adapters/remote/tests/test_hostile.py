@@ -516,3 +516,16 @@ def test_no_server_at_all_is_not_the_agents_failure(monkeypatch):
         port = taken.getsockname()[1]
     with pytest.raises(ProviderError, match="no answer"):
         RemoteAgent(RemoteOptions(url=f"http://127.0.0.1:{port}"))
+
+
+def test_a_server_that_is_silent_is_not_waited_for_without_end(serve, monkeypatch):
+    monkeypatch.setattr(client, "PAUSE", 0.01)
+
+    class Silent(Hostile):
+        async def about(self, request):
+            await asyncio.sleep(60)
+
+    started = time.monotonic()
+    with serve(Silent().app()) as url, pytest.raises(ProviderError, match="no answer"):
+        RemoteAgent(RemoteOptions(url=url, seconds=0.3))
+    assert time.monotonic() - started < 30

@@ -109,6 +109,27 @@ def test_embedded_prices_are_those_that_the_package_loads():
         assert (series.fields["close"] == known.to_numpy()).all()
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.csv": "date,ticker,close\n2020-01-02,AAA,1\n2020-01-02,AAA,2\n2020-01-02,BBB,3\n"},
+        {"a.csv": "date,AAA,BBB\n2020-01-02,1,3\n2020-01-02,2,3\n"},
+        {"a.csv": "date,AAA,BBB\n2020-01-02,1,3\n", "b.csv": "date,AAA,BBB\n2020-01-02,2,3\n"},
+        {"AAA.csv": "date,open,close\n2020-01-02,1,1\n2020-01-02,1,2\n", "BBB.csv": "date,open,close\n2020-01-02,3,3\n"},
+    ],
+    ids=["long", "wide", "two-files", "single"],
+)
+def test_a_ticker_with_two_values_is_an_error_of_its_own(tmp_path, files):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    market = market_in(tmp_path)
+    assert [row[0] for row in tickers(market)["rows"]] == ["BBB"]
+    assert prices(market, tickers="BBB")["rows"] == [("2020-01-02", 3)]
+    for _ in range(2):
+        with pytest.raises(MarketError, match="AAA has two different values of close on 2020-01-02"):
+            prices(market, tickers="AAA,BBB")
+
+
 # -- rows, pages, digests ---------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 from finassay_market_data.reading import PACKED, Head, UnreadableError, days_of, head_of, names_of, plausible_date, read_columns, values_of
-from finassay_market_data.series import Days, MarketError, Series, Values, in_order, joined
+from finassay_market_data.series import Days, MarketError, Series, Values, appended, in_order, joined
 from finassay_market_data.words import DATES, PRICES, TICKERS, UNNAMED, field_of, plain, ticker_of
 
 ENDINGS: Final = (".parquet", ".pq", ".csv", ".tsv", *(f".csv{packed}" for packed in PACKED))
@@ -144,7 +144,7 @@ def _ticker_of_file(path: Path) -> str | None:
 
 
 def load(source: Source, cutoff: np.datetime64 | None) -> dict[str, Series]:
-    """Ticker to its series, without anything after the cutoff. Raises `UnreadableError`, `MarketError`."""
+    """Ticker to its rows as they stand there, without anything after the cutoff. Raises `UnreadableError`, `MarketError`."""
     names = [source.date, *(name for name, _ in source.values), *([source.ticker] if source.shape == "long" else [])]
     columns = read_columns(source.path, source.head, names)
     days, given = days_of(columns[source.date])
@@ -161,8 +161,11 @@ def load(source: Source, cutoff: np.datetime64 | None) -> dict[str, Series]:
     if source.shape == "long":
         return _by_ticker(columns[source.ticker], given, days, numbers)
     if source.shape == "single":
-        return {source.ticker: in_order(days, numbers, source.ticker).trimmed()}
-    whole = in_order(days, numbers, "a file")
+        return {source.ticker: Series(days, numbers)}
+    try:
+        whole = in_order(days, numbers, "a file")  # once for all of them
+    except MarketError:
+        whole = Series(days, numbers)  # the tickers that are in order stay of use
     return {ticker: Series(whole.days, {source.field: values}) for ticker, values in whole.fields.items()}
 
 
@@ -175,13 +178,14 @@ def _by_ticker(column: Any, given: NDArray[np.bool_], days: Days, numbers: dict[
     coded, days = coded[order], days[order]
     numbers = {name: values[order] for name, values in numbers.items()}
     edges = np.flatnonzero(np.concatenate(([True], coded[1:] != coded[:-1], [True]))) if len(coded) else np.zeros(1, np.int64)
-    found: dict[str, list[Series]] = {}
+    found: dict[str, Series] = {}
     for first, last in pairwise(edges.tolist()):
         ticker = ticker_of(names[coded[first]]) if coded[first] >= 0 else None
         if ticker is not None:
             part = slice(first, last)
-            found.setdefault(ticker, []).append(in_order(days[part], {n: v[part] for n, v in numbers.items()}, ticker).trimmed())
-    return {ticker: joined(parts, ticker) for ticker, parts in found.items()}
+            rows = Series(days[part], {name: values[part] for name, values in numbers.items()})
+            found[ticker] = appended(found[ticker], rows) if ticker in found else rows
+    return found
 
 
 @define
@@ -201,6 +205,9 @@ class FolderMarket:
     _names: tuple[str, ...] | None = field(init=False, default=None)
     _held: "OrderedDict[str, Series]" = field(init=False, factory=OrderedDict)
     _size: int = field(init=False, default=0)
+    _told: int = field(init=False, default=0)
+    _wrong: dict[str, str] = field(init=False, factory=dict)
+    """Tickers whose files contradict each other, with the error."""
     _calendars: dict[bytes, Days] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -212,8 +219,14 @@ class FolderMarket:
         """Every ticker of which anything is known up to the cutoff, sorted."""
         with self._lock:
             if self._names is None:
-                self._names = tuple(sorted(name for name in self._named() if len(self.series(name).days)))
+                self._names = tuple(sorted(name for name in self._named() if self._usable(name)))
             return self._names
+
+    def _usable(self, name: str) -> bool:
+        try:
+            return bool(len(self.series(name).days))
+        except MarketError:
+            return False
 
     def find(self, name: str) -> str | None:
         """The ticker of a name in any case, if anything is known of it up to the cutoff; reads no more than it must."""
@@ -238,12 +251,24 @@ class FolderMarket:
             if ticker in self._held:
                 self._held.move_to_end(ticker)
                 return self._held[ticker]
+            if ticker in self._wrong:
+                raise MarketError(self._wrong[ticker])
             parts = list(self._shared().get(ticker, ()))
             for source in self._single.get(ticker, ()):
                 parts += self._load(source).values()
-            made = self._shared_calendar(joined(parts, ticker).trimmed()) if parts else Series(np.empty(0, "datetime64[D]"), {})
+            made = self._made(ticker, parts)
             self._hold(ticker, made)
             return made
+
+    def _made(self, ticker: str, parts: list[Series]) -> Series:
+        if not parts:
+            return Series(np.empty(0, "datetime64[D]"), {})
+        try:
+            return self._shared_calendar(joined(parts, ticker).trimmed())
+        except MarketError as error:
+            self._wrong[ticker] = str(error)
+            self._tell("%s", str(error))
+            raise
 
     def _shared(self) -> dict[str, list[Series]]:
         """What lies in files of many tickers; read once, whole."""
@@ -265,9 +290,14 @@ class FolderMarket:
             return load(source, self.cutoff)
         except UnreadableError as error:
             self.left.append((source.path.name, str(error)))
-            if len(self.left) <= MAX_TOLD:
-                logging.getLogger(__package__).warning("not taken: %r %s", source.path.name, error)
+            self._tell("%r %s", source.path.name, error)
             return {}
+
+    def _tell(self, text: str, *about: object) -> None:
+        """To whoever runs the server, a bounded number of times."""
+        self._told += 1
+        if self._told <= MAX_TOLD:
+            logging.getLogger(__package__).warning(f"not taken: {text}", *about)
 
     def _shared_calendar(self, series: Series) -> Series:
         """Equal calendars are one object, so that tickers of one market line up without sorting."""

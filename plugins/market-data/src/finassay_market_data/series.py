@@ -22,7 +22,7 @@ class MarketError(Exception):
 
 @frozen(eq=False)
 class Series:
-    """One ticker: fields over days. Days increase strictly; every array of `fields` has their length."""
+    """One ticker: fields over days. Every array of `fields` has their length. Days increase strictly, but for what was just read."""
 
     days: Days
     fields: Mapping[str, Values]
@@ -68,11 +68,16 @@ def in_order(days: Days, fields: Mapping[str, Values], about: str) -> Series:
 def joined(parts: Sequence[Series], about: str) -> Series:
     """Several parts of one ticker, of other days or other fields, as one."""
     if len(parts) == 1:
-        return parts[0]
+        return in_order(parts[0].days, parts[0].fields, about)
+    whole = appended(*parts)
+    return in_order(whole.days, whole.fields, about)
+
+
+def appended(*parts: Series) -> Series:
+    """The rows of several parts one after the other, in no order; fields that a part does not have are missing in its rows."""
     names = sorted({name for part in parts for name in part.fields})
     days = np.concatenate([part.days for part in parts])
-    fields = {n: np.concatenate([p.fields.get(n, np.full(len(p.days), np.nan)) for p in parts]) for n in names}
-    return in_order(days, fields, about)
+    return Series(days, {n: np.concatenate([p.fields.get(n, np.full(len(p.days), np.nan)) for p in parts]) for n in names})
 
 
 @frozen(eq=False)
