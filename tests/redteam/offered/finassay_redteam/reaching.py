@@ -89,7 +89,7 @@ def leave_the_root(tried: Way) -> None:
         for _ in range(64):
             os.chdir("..")
         os.chroot(".")
-        return os.path.exists("/root/.bash_history") or os.path.exists("/etc/shadow")
+        return os.path.exists(os.path.expanduser("~root/.bash_history")) or os.path.exists("/etc/shadow")
 
     if in_child(act):
         tried.did("left the root folder")
