@@ -6,7 +6,7 @@ import string
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from attrs import asdict, frozen
 
@@ -15,6 +15,7 @@ from finassay.api.credentials import credential
 from finassay.api.dimension import Dimension, JudgedBy
 from finassay.api.errors import JudgeError, SimulatorError
 from finassay.api.grading import Check, Document, Judge, JudgeRequest, LevelQuestion, Material, Reader
+from finassay.api.guidance import Stage
 from finassay.api.labels import Conduct
 from finassay.api.matching import contains_quote, contains_term, stated
 from finassay.api.model import ChatModel, ModelCapabilities
@@ -356,10 +357,21 @@ def _channel(subject: Any) -> None:
 def _guidance(subject: Any) -> None:
     guidance = subject.guidance
     require(guidance.principles, "no principles")
-    for stage, rules in guidance.rules.items():
-        for rule in rules:
-            for violation in rule({}):
-                require(violation.place and violation.reason, f"a rule of {stage} gives no place or reason")
+    ids = [p.id for p in guidance.principles]
+    require(len(set(ids)) == len(ids), "two principles have one id")
+    require(all(p.title.strip() and p.statement.strip() for p in guidance.principles), "a principle says nothing")
+    rules = [r.id for r in guidance.rules]
+    require(len(set(rules)) == len(rules), "two rules have one id")
+
+
+@conformance("guidance", "rules-hold", "a rule gives place and reason, and does not fail on what models hand in")
+def _rules(subject: Any) -> None:
+    for rule in subject.guidance.rules:
+        require(rule.stage in get_args(Stage), f"rule {rule.id} is of no stage: {rule.stage!r}")
+        for product in ({}, {"criteria": [None, 1]}, {"bindings": "x"}, {"obligations": {}}, {"query": "q", "signature": 3}):
+            for violation in rule.check(product):
+                require(violation.rule == rule.id, f"rule {rule.id} tells of {violation.rule!r}")
+                require(bool(violation.place and violation.reason), f"rule {rule.id} gives no place or reason")
 
 
 @conformance("reporter", "writes-a-page", "an empty run is a page, not a crash")

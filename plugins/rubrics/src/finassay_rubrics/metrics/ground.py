@@ -56,6 +56,8 @@ class Cell:
     end: date | None = None
     basis: str = ""
     """What the fiscal year rests on: `issuer`, `calendar year of end`, `majority of months`."""
+    reversed: bool = False
+    """Whether a formula takes the negative of what is shown: a charge in brackets."""
 
 
 class Filing(Protocol):
@@ -254,7 +256,8 @@ def computed(ask: Ask, node: Node, cells: Mapping[Line, tuple[Held, Cell]], desk
         place = quotes.setdefault(_quote(one.item, cell.row), len(quotes))
         quotes.setdefault(_quote(one.item, cell.header), len(quotes))
         inputs.append(Input(_name(line, ask.year), cell.value, place, cell.shown, cell.scale, _period(cell), line.id))
-    code = script(node, lambda line: _name(line, ask.year), ask.times)
+    reversed = frozenset(line for line, (_, cell) in cells.items() if cell.reversed)
+    code = script(node, lambda line: _name(line, ask.year), ask.times, reversed)
     try:
         done = desk.run(code, {one.name: str(one.value) for one in inputs})
         value = Decimal(str(done.output.get("value")))
@@ -269,7 +272,7 @@ def computed(ask: Ask, node: Node, cells: Mapping[Line, tuple[Held, Cell]], desk
 
 
 def _sized(line: Line, cell: Cell) -> Decimal:
-    return abs(cell.value) if table().lines[line.id].magnitude else cell.value
+    return abs(cell.value) if table().lines[line.id].magnitude else -cell.value if cell.reversed else cell.value
 
 
 def _name(line: Line, base: int) -> str:

@@ -26,28 +26,33 @@ def growth(first, last, steps):
 """
 
 
-def script(node: Node, name: Callable[[Line], str], times: str = "") -> str:
+def script(node: Node, name: Callable[[Line], str], times: str = "", reversed: frozenset[Line] = frozenset()) -> str:
     """Python that prints `{"value": "…"}` for a formula.
 
-    `name` gives the input's name of a line and year; `times` is a factor at the end (`100` for percent). Inputs are decimal text in units.
+    `name` gives the input's name of a line and year; `times` is a factor at the end (`100` for percent); lines of `reversed` are shown with
+    the other sign than the formula takes them with. Inputs are decimal text in units.
     """
-    value = _code(node, name)
+
+    def taken(line: Line) -> str:
+        text = f'x["{name(line)}"]'
+        return f"abs({text})" if table().lines[line.id].magnitude else f"(-{text})" if line in reversed else text
+
+    value = _code(node, taken)
     if times:
         value = f"{times} * ({value})"
     return f'{_HEAD}value = {value}\nprint(json.dumps({{"value": str(value)}}))\n'
 
 
-def _code(node: Node, name: Callable[[Line], str]) -> str:
+def _code(node: Node, taken: Callable[[Line], str]) -> str:
     match node:
         case Number(value):
             return f'Decimal("{value}")' if value != int(value) else str(int(value))
         case Line():
-            text = f'x["{name(node)}"]'
-            return f"abs({text})" if table().lines[node.id].magnitude else text
+            return taken(node)
         case Operation(op, left, right):
-            return f"({_code(left, name)} {op} {_code(right, name)})"
+            return f"({_code(left, taken)} {op} {_code(right, taken)})"
         case Mean(values):
-            return f"mean([{', '.join(_code(value, name) for value in values)}])"
+            return f"mean([{', '.join(_code(value, taken) for value in values)}])"
         case Growth(first, last, steps):
             labels = ", ".join(f'"year {"i" * place}"' for place in range(1, steps + 1))
-            return f"growth({_code(first, name)}, {_code(last, name)}, ({labels},))"
+            return f"growth({_code(first, taken)}, {_code(last, taken)}, ({labels},))"

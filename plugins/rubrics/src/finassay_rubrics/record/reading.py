@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -89,13 +90,19 @@ def _from_draft(data: Mapping[str, Any], moves: Any, budget: Any) -> dict[str, A
         "obligations": obligations,
         "criteria": [_criterion(c) for c in data["criteria"]],
         "topics": [{"id": name, "routes": routes} for name, routes in (data.get("route_topics") or {}).items()],
-        "moves": list(moves or ()),
+        "moves": [{"ground": _ground(str(move.get("reason", ""))), **move} for move in moves or ()],
         "context_digest": data.get("context_digest", ""),
         "budget_digest": data.get("budget_digest", ""),
         "writer": writer if isinstance(writer, dict) else {"id": writer} if writer else {},
         "reviewer": reviewer if isinstance(reviewer, dict) else {"id": reviewer} if reviewer else {},
         "content_digest": data.get("content_sha256", ""),
     }
+
+
+def _ground(reason: str) -> str:
+    """The ground of a draft's move, which had words only."""
+    words = {"parts": r"\bparts?\b", "formality": r"\b(?:layout|form|format)\b", "overlap": r"\boverlap", "unresolved": r"\bunresolved\b"}
+    return next((ground for ground, pattern in words.items() if re.search(pattern, reason, re.IGNORECASE)), "difficulty")
 
 
 def _criterion(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,6 +57,17 @@ class Tolerance(_Record):
     rounding: str = Field(default="", description="The rule in words.")
 
 
+class BoundInput(_Record):
+    """A number that a script took, and the quote that shows it."""
+
+    name: str
+    value: Value = Field(description="In units, scale applied.")
+    shown: str = Field(description="The number as the quote shows it.")
+    quote_sha256: str = Field(description="Of the quote, which stands among the evidence of the same route.")
+    line: str = ""
+    period: str = ""
+
+
 class Evidence(_Record):
     """What a value rests on: a passage of a document, or a script that was run."""
 
@@ -80,6 +91,8 @@ class Evidence(_Record):
     stdout_sha256: str = ""
     env: str = ""
     output: str = Field(default="", description="Which value of the script's output, as a path with dots.")
+    inputs: tuple[BoundInput, ...] = ()
+    period_end: date | None = Field(default=None, description="End of the latest period that the document reports, where it is known.")
 
 
 class Route(_Record):

@@ -1,0 +1,1 @@
+"""The general pack, and packs put together."""
