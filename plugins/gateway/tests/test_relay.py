@@ -15,6 +15,7 @@ from google import genai
 from google.genai import types as genai_types
 
 from finassay.api.agent import Usage
+from finassay.api.errors import ProviderError
 from finassay_models_kit.testing import Served
 
 FULL = Usage(input_tokens=240, cached_tokens=200, output_tokens=55)
@@ -155,6 +156,15 @@ def test_a_compressed_answer_is_read_and_passed_on_plain(house, wire):
     assert got.content == b"".join(wire.messages())
     assert "content-encoding" not in got.headers
     assert told.wait(1)[0].usage == FULL
+
+
+def test_an_answer_in_a_compression_that_nobody_asked_for(house):
+    session, _, told = house.session("anthropic", [Served(200, b"\x1b\x03\x00", {"Content-Encoding": "br"})])
+    with over_socket(session) as http:
+        got = http.post(session.access.urls["anthropic"] + "/v1/messages", json={"model": "t"}, headers={"x-api-key": session.access.token})
+    assert got.status_code == 502
+    assert told.wait(1)[0].cut
+    assert type(session.access.failure()) is ProviderError
 
 
 def test_a_compressed_request_goes_on_plain(house, wire):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import httpx2
 
 MAX_ERROR: Final = 2**20
+_READABLE: Final = frozenset({"", "identity", "gzip", "deflate"})
 BUDGET_STATUS: Final[Mapping[Format, int]] = {"anthropic": 402, "openai": 400, "google": 400}
 MODEL_STATUS: Final[Mapping[Format, int]] = {"anthropic": 403, "openai": 400, "google": 403}
 """Statuses at which the programs stop at once: Claude Code asks three times after a 400, Codex goes on for seconds after a 402 or a 403."""
@@ -90,7 +91,7 @@ class ModelCall:
     async def _admit(self) -> Outgoing:
         """Read and check the request. Raises `RefusedError`, `ClientGoneError`."""
         method, format = self._scope["method"], self._upstream.format
-        if asgi.header(self._scope, b"upgrade"):
+        if "websocket" in asgi.header(self._scope, b"upgrade").lower():
             raise RefusedError(426, "websocket", "The gateway speaks HTTP with server-sent events only.")
         if len(self._session.inflight) > MAX_INFLIGHT:
             raise RefusedError(429, "concurrency", f"More than {MAX_INFLIGHT} requests of one session at once.")
@@ -209,7 +210,11 @@ class ModelCall:
             await self._unreachable(error)
             return
         try:
-            if response.status_code >= 300:
+            encodings = {part.strip().lower() for part in response.headers.get("content-encoding", "").split(",")}
+            if not encodings <= _READABLE:  # what cannot be read cannot be metered, nor looked through for keys
+                self._note(Trouble("unreadable"))
+                await self._fail(502, "encoding", f"finassay: {upstream.name} answers in a compression that it was not asked for.")
+            elif response.status_code >= 300:
                 await self._pass_error(response)
             else:
                 await self._pass_answer(response, outgoing)
