@@ -1,0 +1,1 @@
+"""Researcher family `statements-b`: token grids, checked by the statements' own sums."""

@@ -1,0 +1,145 @@
+"""Sums that a statement must keep: what it is, whether it was read right, and which of two readings holds."""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Final
+
+from attrs import evolve, frozen
+
+from finassay_statements_b.lines import Finder
+from finassay_statements_b.table import GridRow
+
+TOLERANCE: Final = Decimal("2")
+"""How far a sum of rounded figures may be off, in the last place shown."""
+
+
+@frozen
+class Proof:
+    """What a set of rows is, and how many of its identities hold."""
+
+    kind: str
+    held: int
+    failed: int
+
+
+def prove(rows: Sequence[GridRow]) -> Proof | None:
+    """The kind of statement that rows are, with its identities checked; None for none."""
+    finder = Finder(rows)
+    if finder.places("total_assets") and finder.places("total_liabilities_and_equity"):
+        return _counted("balance", _balance(finder))
+    if finder.places("cfo") and finder.places("cfi") and finder.places("cff"):
+        return _counted("cash", _cash(finder))
+    if finder.places("pretax_income") and finder.places("income_tax") and finder.places("net_income_total") and finder.places("revenue"):
+        return _counted("income", _income(finder))
+    return None
+
+
+def _counted(kind: str, results: Iterator[bool]) -> Proof:
+    found = list(results)
+    return Proof(kind, sum(found), len(found) - sum(found))
+
+
+def _numbers(finder: Finder, line: str) -> list[Decimal] | None:
+    rows = [row for row in finder.found(line) if row.values and not row.doubtful]
+    return [value.number or Decimal(0) for value in rows[0].values] if rows else None
+
+
+def _step(rows: Sequence[GridRow]) -> Decimal:
+    """One in the last place that the rows show."""
+    places = min((int(v.number.as_tuple().exponent) for row in rows for v in row.values if v.number is not None and not v.dash), default=0)
+    return Decimal(1).scaleb(max(places, -1)) if places < 0 else Decimal(1)
+
+
+def _close(finder: Finder, left: Sequence[Decimal], right: Sequence[Decimal]) -> bool:
+    return len(left) == len(right) and all(abs(a - b) <= TOLERANCE * _step(finder.rows) for a, b in zip(left, right, strict=True))
+
+
+def _balance(finder: Finder) -> Iterator[bool]:
+    assets, both = _numbers(finder, "total_assets"), _numbers(finder, "total_liabilities_and_equity")
+    if assets and both:
+        yield assets == both and all(assets)
+    total, liabilities, equity = _numbers(finder, "total_liabilities_and_equity"), _numbers(finder, "total_liabilities"), _numbers(finder, "equity_total")
+    if total and liabilities and equity and _close(finder, total, [a + b for a, b in zip(liabilities, equity, strict=True)]):
+        yield True
+
+
+def _cash(finder: Finder) -> Iterator[bool]:
+    parts = [_numbers(finder, line) for line in ("cfo", "cfi", "cff")]
+    if not all(parts):
+        return
+    flows = [sum(column, Decimal(0)) for column in zip(*(p for p in parts if p), strict=True)]
+    after = finder.places("cff")[-1]
+    later = [row for row in finder.rows[after + 1 :] if row.values and not row.doubtful]
+    rates = _numbers(finder, "fx") or [Decimal(0)] * len(flows)
+    wanted = [flows, [a + b for a, b in zip(flows, rates, strict=True)]]
+    shown = [[v.number or Decimal(0) for v in row.values] for row in later[:14]]
+    yield any(_close(finder, want, one) for want in wanted for one in shown) or _accumulated(finder, flows, shown)
+
+
+def _accumulated(finder: Finder, flows: Sequence[Decimal], shown: Sequence[Sequence[Decimal]]) -> bool:
+    """Whether the flows and the first few rows after them come to a row further on (exchange rates, discontinued operations, cash held for sale)."""
+    total = list(flows)
+    for place, row in enumerate(shown[:5]):
+        total = [a + b for a, b in zip(total, row, strict=True)]
+        if place + 1 < len(shown) and _close(finder, total, shown[place + 1]):
+            return True
+    return False
+
+
+def _income(finder: Finder) -> Iterator[bool]:
+    before, tax, after = (_numbers(finder, line) for line in ("pretax_income", "income_tax", "net_income_total"))
+    if before and tax and after:
+        kept = [_numbers(finder, "net_income_continuing"), after]
+        charged = [a - abs(b) for a, b in zip(before, tax, strict=True)]
+        yield any(
+            one is not None and (_close(finder, [a - b for a, b in zip(before, tax, strict=True)], one) or _close(finder, [a + b for a, b in zip(before, tax, strict=True)], one))
+            for one in kept
+        ) or any(_close(finder, charged, one) for one in kept if one is not None) or _with_row_between(finder, before, tax, after)
+    sales, cost, gross = (_numbers(finder, line) for line in ("revenue", "cogs", "gross_profit"))
+    if sales and cost and gross:
+        yield _close(finder, [a - abs(b) for a, b in zip(sales, cost, strict=True)], gross)
+    total, minority, own = (_numbers(finder, line) for line in ("net_income_total", "minority", "net_income"))
+    if total and minority and own:
+        yield _close(finder, [a - abs(b) for a, b in zip(total, minority, strict=True)], own) or _close(finder, [a + abs(b) for a, b in zip(total, minority, strict=True)], own)
+
+
+def _with_row_between(finder: Finder, before: Sequence[Decimal], tax: Sequence[Decimal], after: Sequence[Decimal]) -> bool:
+    """Income less tax and one or two rows between tax and net income: joint ventures, discontinued operations."""
+    low, high = finder.places("income_tax")[0], finder.places("net_income_total")[0]
+    between = [[v.number or Decimal(0) for v in row.values] for row in finder.rows[low + 1 : high] if row.values and not row.doubtful]
+    for sign in (-1, 1):
+        total = [a + sign * b for a, b in zip(before, tax, strict=True)]
+        if any(_close(finder, [a + b for a, b in zip(total, row, strict=True)], after) for row in between):
+            return True
+        if len(between) >= 2 and _close(finder, [a + sum(column, Decimal(0)) for a, *column in zip(total, *between, strict=True)], after):
+            return True
+    return False
+
+
+# -- subtotals decide -------------------------------------------------------------------------------------------------
+
+
+def settled(rows: Sequence[GridRow]) -> tuple[GridRow, ...]:
+    """The rows with doubt taken away where the next total is the sum of what stands above it."""
+    out = list(rows)
+    for place, row in enumerate(rows):
+        if row.doubtful and row.values and _summed(rows, place):
+            out[place] = evolve(row, doubtful=False)
+    return tuple(out)
+
+
+def _summed(rows: Sequence[GridRow], place: int) -> bool:
+    """Whether some run of rows with this one comes to the next total, in every column."""
+    total = next((n for n in range(place + 1, len(rows)) if "total" in rows[n].words and rows[n].values), None)
+    if total is None:
+        return False
+    want = [value.number or Decimal(0) for value in rows[total].values]
+    have = [Decimal(0)] * len(want)
+    for n in range(total - 1, -1, -1):
+        row = rows[n]
+        if not row.values or ("total" in row.words and n < place):
+            return False
+        have = [a + (value.number or Decimal(0)) for a, value in zip(have, row.values, strict=True)]
+        if n <= place and all(abs(a - b) <= TOLERANCE for a, b in zip(have, want, strict=True)):
+            return True
+    return False

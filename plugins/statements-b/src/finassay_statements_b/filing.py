@@ -1,0 +1,211 @@
+"""A filing as this family reads it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Final
+
+from attrs import evolve, frozen
+
+from finassay.api.source import Document, Page
+from finassay_rubrics.metrics.ground import Cell, Slice
+from finassay_rubrics.metrics.table import table
+from finassay_statements_b.checks import Proof, prove, settled
+from finassay_statements_b.grid import Token
+from finassay_statements_b.lines import Finder, line_rules
+from finassay_statements_b.table import GridRow, GridTable, Heading, more_rows, read_table
+
+_MIN_ROWS: Final = 8
+_COLUMNS: Final = {"income": (2, 3), "balance": (2, 2), "cash": (2, 3)}
+_OWNED: Final = re.compile(r"non-?controlling|redeemable", re.IGNORECASE)
+
+
+@frozen
+class Found:
+    """A statement that was found and proved."""
+
+    table: GridTable
+    rows: tuple[GridRow, ...]
+    proof: Proof
+
+    @property
+    def page(self) -> Page:
+        return self.table.page
+
+    @property
+    def scale(self) -> Decimal:
+        return self.table.scale
+
+    @property
+    def columns(self) -> tuple[Heading, ...]:
+        return self.table.columns
+
+
+def found_statements(document: Document) -> dict[str, Found]:
+    """The statement of each kind that keeps most of its sums; none where equally good ones show different figures."""
+    found: dict[str, list[Found]] = {}
+    for one in _candidates(document.pages):
+        found.setdefault(one.proof.kind, []).append(one)
+    chosen: dict[str, Found] = {}
+    for kind, several in found.items():
+        several.sort(key=lambda one: (-one.proof.held, -len(one.rows)))
+        newest = max(one.columns[0].year if one.columns[0].year > one.columns[-1].year else one.columns[-1].year for one in several)
+        current = [one for one in several if newest in (one.columns[0].year, one.columns[-1].year)]
+        chosen[kind] = current[0]
+    return chosen
+
+
+def _candidates(pages: Sequence[Page]) -> Iterator[Found]:
+    for place, page in enumerate(pages):
+        lower = page.text.lower()
+        if "total" not in lower and "net" not in lower:
+            continue
+        grid_table = read_table(page)
+        if grid_table is None or grid_table.strange:
+            continue
+        rows = settled(grid_table.rows)
+        proof = prove(rows)
+        if proof is None and place + 1 < len(pages) and sum(1 for row in rows if row.values) >= _MIN_ROWS and _begins(rows):
+            rows = settled((*rows, *more_rows(pages[place + 1], len(grid_table.columns))))
+            proof = prove(rows)
+        if proof is None or not _believed(grid_table, rows, proof):
+            continue
+        yield Found(grid_table, rows, proof)
+
+
+def _begins(rows: Sequence[GridRow]) -> bool:
+    """Whether rows are the first part of a statement that may go on over the page."""
+    finder = Finder(rows)
+    return bool(finder.places("cfo") or finder.places("total_assets"))
+
+
+def _believed(grid_table: GridTable, rows: Sequence[GridRow], proof: Proof) -> bool:
+    few, many = _COLUMNS[proof.kind]
+    full = sum(1 for row in rows if row.values)
+    return few <= len(grid_table.columns) <= many and full >= _MIN_ROWS and proof.held > 0 and proof.failed == 0
+
+
+class GridFiling:
+    """Implements `finassay_rubrics.metrics.ground.Filing`."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.found = found_statements(document)
+        self._finders = {kind: Finder(one.rows) for kind, one in self.found.items()}
+        self._shift = self._issuer_shift()
+        self.years: Sequence[int] = sorted({year for kind in self.found for year in self._years(kind)}, reverse=True)
+
+    # -- fiscal years
+
+    def _ends(self) -> list[date]:
+        return sorted((c.end for one in self.found.values() for c in one.columns if c.end is not None), reverse=True)
+
+    def _issuer_shift(self) -> tuple[int, str]:
+        """By how much the issuer's fiscal year differs from the year of its end, and how that is known. Only early ends can differ."""
+        ends = self._ends()
+        if not ends or ends[0].month > 5:
+            return 0, "calendar year of end" if ends else "issuer"
+        said: Counter[int] = Counter()
+        for page in self.document.pages:
+            lower = page.text.lower().replace("\u00a0", " ")
+            said.update(int(year) for year in re.findall(r"\bfiscal\s+(?:year\s+)?(20\d\d)\b", lower))
+        candidates = {year: said[year] for year in (ends[0].year, ends[0].year - 1)}
+        if sum(candidates.values()) < 4:
+            first_days = ends[0].month == 1 and ends[0].day <= 7
+            return (-1, "majority of months") if first_days else (0, "calendar year of end")
+        return (0, "issuer") if candidates[ends[0].year] >= candidates[ends[0].year - 1] * 0.4 else (-1, "issuer")
+
+    def _years(self, kind: str) -> dict[int, int]:
+        """Fiscal year to the place of its column."""
+        shift = self._shift[0]
+        return {column.year + (shift if column.end is not None else 0): place for place, column in enumerate(self.found[kind].columns)}
+
+    # -- cells
+
+    def cell(self, line: str, year: int) -> Cell | str:
+        """A figure, or why there is none that can be relied on."""
+        item = table().lines.get(line)
+        if item is None or line not in line_rules():
+            return "this family has no rule for the line"
+        one = self.found.get(item.statement)
+        if one is None:
+            return f"no {item.statement} statement keeps its sums"
+        years = self._years(item.statement)
+        if year not in years:
+            return f"the {item.statement} statement does not show that year"
+        rows = self._finders[item.statement].found(line)
+        if not rows:
+            return f"the {item.statement} statement has no such line"
+        problem = self._problem(one, line, rows, years[year])
+        return problem or self._made(one, line, year, rows[0], years[year])
+
+    def _problem(self, one: Found, line: str, rows: Sequence[GridRow], place: int) -> str:
+        if any(not row.values for row in rows):
+            return f"a row {rows[0].label[:60]!r} has another number of figures than there are columns"
+        if any(row.doubtful for row in rows):
+            return f"no sum decides how the row {rows[0].label[:60]!r} is to be read"
+        if place in rows[0].blank:
+            return "the cell is empty"
+        if len({row.values[place].number for row in rows}) > 1:
+            return f"rows differ that may be meant: {', '.join(repr(row.label[:40]) for row in rows[:3])}"
+        if rows[0].values[place].percent:
+            return "the row shows percentages"
+        return _unlike(line_rules()[line].only, one.rows, rows[0])
+
+    def _made(self, one: Found, line: str, year: int, row: GridRow, place: int) -> Cell | str:
+        token = row.values[place]
+        shown = token.number or Decimal(0)
+        scale = Decimal(1) if line.startswith("eps_") else one.scale
+        decimals = max(0, -int(shown.as_tuple().exponent))
+        cell = Cell(
+            line,
+            year,
+            shown * scale,
+            token.text,
+            scale,
+            scale.scaleb(-decimals),
+            row.label,
+            _slice(row.page, row.start, row.end),
+            _slice(one.page, *one.table.head),
+            self._end(one.columns[place]),
+            self._shift[1],
+        )
+        return self._charge(place, cell) if line == "income_tax" else cell
+
+    def _charge(self, place: int, cell: Cell) -> Cell | str:
+        """Whether a tax in brackets is a charge: what net income is says so."""
+        finder = self._finders["income"]
+        before, after = (_at(finder.found(line), place) for line in ("pretax_income", "net_income_total"))
+        if before is None or after is None or before.number is None or after.number is None:
+            return "no net income says whether the tax is a charge"
+        shown = cell.value / cell.scale
+        return evolve(cell, reversed=abs(before.number + shown - after.number) < abs(before.number - shown - after.number))
+
+    def _end(self, column: Heading) -> date | None:
+        if column.end is not None:
+            return column.end
+        year = column.year
+        return next((end for end in self._ends() if end.year == year), None)
+
+
+def _at(rows: Sequence[GridRow], place: int) -> Token | None:
+    return rows[0].values[place] if rows and rows[0].values else None
+
+
+def _unlike(only: str, rows: Sequence[GridRow], row: GridRow) -> str:
+    """Why a row may not be whose figures the line means, or nothing."""
+    shared = any(_OWNED.search(one.label) for one in rows)
+    label = row.label.lower()
+    if only == "owner" and shared and "attributable" not in label and not re.search(r"(?:share|stock)(?:holder|owner)", label):
+        return "others than shareholders have a part, and no row shows that of shareholders"
+    if only == "all" and shared and row.words[:2] != ("total", "equity"):
+        return "others than shareholders have a part, and no row shows all equity"
+    if only == "no-current-portion" and "portion" not in row.words and any({"current", "portion"} <= set(one.words) for one in rows):
+        return "current portions of long-term debt stand in another row"
+    return ""
+
+
+def _slice(page: Page, start: int, end: int) -> Slice:
+    return Slice(page.number, start, end, page.text[start:end], page.digest)

@@ -1,0 +1,278 @@
+"""A page's table: head, columns, rows of as many values as there are columns."""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Final
+
+from attrs import evolve, frozen
+
+from finassay.api.source import Page
+from finassay_statements_b.grid import Token, Tokens, grid, stem
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_LONG: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+_SCALES: Final = {"thousand": Decimal(1000), "million": Decimal(1_000_000), "billion": Decimal(1_000_000_000)}
+_STRANGE: Final = frozenset(("unaudited", "condensed", "quarter", "quarterly", "parent", "schedule", "selected", "index", "forma", "consolidating", "eliminations"))
+_STRANGE_STEMS: Final = ("guarant", "subsidiary-only", "parent-only")
+_JOINERS: Final = frozenset(("and", "of", "or", "to", "note", "notes", "for", "at", "by", "in", "from", "with", "the", "on"))
+HEAD_LINES: Final = 30
+
+
+@frozen
+class Heading:
+    """A column: the year in its head, and the day that it ends where that stands there."""
+
+    year: int
+    end: date | None
+
+
+@frozen
+class GridRow:
+    """A row. Without values its number of figures did not fit, and it cannot be relied on."""
+
+    words: tuple[str, ...]
+    """Stems of the label, without what stands in brackets."""
+    label: str
+    values: Tokens
+    start: int
+    end: int
+    page: Page
+    doubtful: bool = False
+    """Whether the figures could be read otherwise and no sum has decided."""
+    blank: frozenset[int] = frozenset()
+    """Columns that are empty."""
+
+
+@frozen
+class GridTable:
+    """The table of a page."""
+
+    page: Page
+    columns: tuple[Heading, ...]
+    scale: Decimal
+    shares_in_ones: bool
+    head: tuple[int, int]
+    """Where the head stands in the page's text."""
+    rows: tuple[GridRow, ...]
+    strange: str
+    """A word in the head that says that this is no annual primary statement, or nothing."""
+
+
+def read_table(page: Page) -> GridTable | None:
+    """The table of a page with a head of at least two columns and a scale; None where there is none."""
+    lines = grid(page)
+    found = _columns(lines[:HEAD_LINES])
+    if found is None:
+        return None
+    columns, first, last = found
+    until = lines[last[0]]
+    head_words = [token for line in lines[: last[0]] for token in line] + list(until[: last[1] + 1])
+    after = [token for line in lines[last[0] : last[0] + 3] for token in line][:40]
+    scale = next((_SCALES[s] for t in (*head_words, *after) if (s := stem(t.text)) in _SCALES), None)
+    if scale is None:
+        return None
+    strange = next((t.text for t in head_words if _is_strange(t.text)), "")
+    rows = _rows(page, lines, last, len(columns))
+    text = " ".join(stem(t.text) for t in (*head_words, *after))
+    apart = "except share" in text or "except number of share" in text or "per share and share" in text
+    start = min((t.start for line in lines[max(0, first[0] - 3) : last[0] + 1] for t in line[:1]), default=0)
+    return GridTable(page, columns, scale, apart, (start, until[last[1]].end), tuple(rows), strange)
+
+
+def more_rows(page: Page, columns: int) -> tuple[GridRow, ...]:
+    """Rows of a page that goes on with the table of the page before."""
+    return tuple(_rows(page, grid(page), (0, -1), columns))
+
+
+def _is_strange(text: str) -> bool:
+    word = "".join(c for c in text.lower() if c.isalpha())
+    return word in _STRANGE or word.startswith(_STRANGE_STEMS)
+
+
+def year_in(token: Token) -> int | None:
+    """The year that a token of a head is."""
+    plain = token.text.strip(",")
+    return int(plain) if len(plain) == 4 and plain.isdigit() and plain[:2] in ("19", "20") else None
+
+
+def _columns(lines: Sequence[Tokens]) -> tuple[tuple[Heading, ...], tuple[int, int], tuple[int, int]] | None:
+    """Columns with the places (line, token) of the first and last year of the head: the last block of years before the first row."""
+    events: list[tuple[str, int, int, tuple[int, int]]] = []
+    for number, line in enumerate(lines):
+        for place, token in enumerate(line):
+            year = year_in(token)
+            if year is not None:
+                events.append(("year", year, 0, (number, place)))
+            elif token.number is not None and not token.dash and not _day(line, place) and not _weeks(line, place):
+                if _starts_row(line, place, events):
+                    return _headings(events)
+            elif month := _month(token.text):
+                day = line[place + 1].text.strip(",") if place + 1 < len(line) else ""
+                if day.isdigit() and 1 <= int(day) <= 31:
+                    events.append(("day", month, int(day), (number, place)))
+    return _headings(events) if events else None
+
+
+def _month(text: str) -> int:
+    plain = text.lower().strip(".,")
+    if plain in _LONG:
+        return _LONG.index(plain) + 1
+    return _MONTHS.index(plain) + 1 if plain in _MONTHS or plain == "sept" and (plain := "sep") else 0
+
+
+def _day(line: Tokens, place: int) -> bool:
+    return place > 0 and _month(line[place - 1].text) > 0
+
+
+def _weeks(line: Tokens, place: int) -> bool:
+    return place + 1 < len(line) and stem(line[place + 1].text) in ("week", "month", "year")
+
+
+def _starts_row(line: Tokens, place: int, events: Sequence[tuple[str, int, int, tuple[int, int]]]) -> bool:
+    """Whether a figure begins the values of a row: another follows, and years have been seen."""
+    after = line[place + 1] if place + 1 < len(line) else None
+    return after is not None and after.number is not None and year_in(after) is None and any(e[0] == "year" for e in events)
+
+
+def _headings(events: Sequence[tuple[str, int, int, tuple[int, int]]]) -> tuple[tuple[Heading, ...], tuple[int, int], tuple[int, int]] | None:
+    years: list[tuple[int, tuple[int, int]]] = []
+    for kind, year, _, where in reversed(events):
+        if kind != "year":
+            continue
+        block = [year, *(y for y, _ in years)]
+        if not (_falls(block) or _falls(block[::-1])):
+            break
+        years.insert(0, (year, where))
+    if len(years) < 2 or len(years) > 5:
+        return None
+    first = years[0][1]
+    days = [(month, day, where) for kind, month, day, where in events if kind == "day" and where >= (first[0] - 4, 0)]
+    days = days[-len(years) :] if len(days) >= len(years) else days[-1:]
+    headings = []
+    for place, (year, _) in enumerate(years):
+        month, day, _ = days[place] if len(days) == len(years) else days[0] if days else (0, 0, (0, 0))
+        headings.append(Heading(year, _date(year, month, day)))
+    return tuple(headings), first, years[-1][1]
+
+
+def _falls(years: Sequence[int]) -> bool:
+    return all(0 < a - b <= 2 for a, b in zip(years, years[1:], strict=False))
+
+
+def _date(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day) if month else None
+    except ValueError:
+        return None
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+
+def _rows(page: Page, lines: Sequence[Tokens], last: tuple[int, int], count: int) -> list[GridRow]:
+    edges = _edges(lines[last[0] :], count)
+    out: list[GridRow] = []
+    held: list[Token] = []
+    for number in range(last[0], len(lines)):
+        line = lines[number][last[1] + 1 :] if number == last[0] else lines[number]
+        label: list[Token] = []
+        cut = False
+        for piece in _pieces(line):
+            if piece[0].number is None:
+                label = [*label, *piece]
+                continue
+            row = _row(page, held, label, piece, count, edges, at_end=piece[-1] is line[-1])
+            if row is None:
+                label = [*label, *piece]
+                continue
+            out.append(row)
+            label, held, cut = [], [], True
+        if label:
+            held = label if cut or not _unfinished(held, label) else [*held, *label]
+    return out
+
+
+def _pieces(line: Tokens) -> list[list[Token]]:
+    """Runs of words and runs of figures, in turn."""
+    found: list[list[Token]] = []
+    for token in line:
+        if found and (found[-1][0].number is None) == (token.number is None):
+            found[-1].append(token)
+        else:
+            found.append([token])
+    return found
+
+
+def _row(page: Page, held: list[Token], label: list[Token], run: list[Token], count: int, edges: Sequence[float], at_end: bool) -> GridRow | None:
+    """The row that ends with a run of figures; None where the figures belong to the label."""
+    words = [*held, *label] if _unfinished(held, label) else label
+    if len(run) < count:
+        placed = _by_edges(run, edges)
+        if placed is not None:
+            return _made(page, words, placed[0], placed[1])
+        if at_end and len(run) > 1 and count > 2:
+            return GridRow(stems(words), _text(words), (), (words or run)[0].start, run[-1].end, page)
+        return None
+    extra = len(run) - count
+    row = _made(page, [*words, *run[:extra]] if extra else words, run[extra:], frozenset())
+    joined = bool(label) and label[-1].text.lower().strip(",") in _JOINERS
+    return evolve(row, doubtful=extra > 0 and not joined)
+
+
+def _made(page: Page, words: Sequence[Token], values: Sequence[Token], blank: frozenset[int]) -> GridRow:
+    start = words[0].start if words else values[0].start
+    return GridRow(stems(words), _text(words), tuple(values), min(start, values[0].start), values[-1].end, page, blank=blank)
+
+
+def _unfinished(held: Sequence[Token], label: Sequence[Token]) -> bool:
+    """Whether a line is the rest of the label held from the line before."""
+    if not held or held[-1].text.endswith(":"):
+        return False
+    if not label or label[0].text[:1].islower() or label[0].text[:1] == "(":
+        return True
+    end = held[-1].text.lower()
+    return end.endswith(",") or end in _JOINERS
+
+
+def _edges(lines: Sequence[Tokens], count: int) -> list[float]:
+    """Right edges of the columns, from rows that have all of them; empty without positions."""
+    columns: list[list[float]] = [[] for _ in range(count)]
+    for line in lines:
+        for piece in _pieces(line):
+            rights = [token.right for token in piece if token.number is not None and token.right is not None]
+            if len(rights) == count == len(piece):
+                for place, right in enumerate(rights):
+                    columns[place].append(right)
+    return [sorted(column)[len(column) // 2] for column in columns] if all(columns) else []
+
+
+def _by_edges(run: Sequence[Token], edges: Sequence[float]) -> tuple[list[Token], frozenset[int]] | None:
+    """A row with empty cells, by the columns' right edges."""
+    if not edges or any(token.right is None for token in run):
+        return None
+    found: dict[int, Token] = {}
+    for token in run:
+        right = token.right or 0.0
+        place = min(range(len(edges)), key=lambda number: abs(edges[number] - right))
+        if abs(edges[place] - right) > 8 or place in found:
+            return None
+        found[place] = token
+    values = [found.get(place) or Token("", run[0].start, run[0].start, Decimal(0)) for place in range(len(edges))]
+    return values, frozenset(place for place in range(len(edges)) if place not in found)
+
+
+def stems(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """The stems of a label's words outside brackets; figures are left out."""
+    found = []
+    depth = 0
+    for token in tokens:
+        opening, closing = token.text.count("("), token.text.count(")")
+        if depth == 0 and not opening and token.number is None:
+            found += [s for s in (stem(part) for part in token.text.replace("/", " ").split()) if s]
+        depth = max(0, depth + opening - closing)
+    return tuple(found)
+
+
+def _text(tokens: Sequence[Token]) -> str:
+    return " ".join(token.text for token in tokens)[:200]
