@@ -46,7 +46,7 @@ class Statement:
     def fitting(self, line: str) -> list[tuple[Page, Row]]:
         """The rows that a line's first fitting expression finds."""
         for pattern in labels().get(line, ()):
-            found = [(page, row) for page, row in self.rows if any(pattern.fullmatch(name) for name in names_of(row.label))]
+            found = [(page, row) for page, row in self.rows if any(pattern.fullmatch(name) for name in names_of(row.label, row.section))]
             if found:
                 return found
         return []
@@ -56,13 +56,26 @@ class Statement:
         return sum(1 for line in _ANCHORS[self.head.kind] if self.fitting(line))
 
 
-def names_of(label: str) -> tuple[str, ...]:
-    """A row's label as it is compared: without notes, and what follows a heading on its line."""
+_HEADING: Final = re.compile(
+    r"^(?:cash flows?(?: -)? (?:from )?(?:operating|investing|financing) activities|(?:current )?assets|less|(?:liabilities and .{0,40}equity )?current liabilities):? "
+)
+_SHORT: Final = re.compile(r"(?:total|basic|diluted|basic and diluted)")
+
+
+def names_of(label: str, section: str = "") -> tuple[str, ...]:
+    """A row's label as it is compared: without notes, what follows a heading on its line, and a mere `Basic` under its heading."""
+    plain = _compared(label)
+    found = [plain, plain.rsplit(": ", 1)[-1], _HEADING.sub("", plain)]
+    if _SHORT.fullmatch(plain):
+        found = [f"{_compared(section)} {plain}"]
+    return tuple(dict.fromkeys(part.strip(" :*") for part in found))
+
+
+def _compared(label: str) -> str:
     plain = label.lower().replace("’", "'").replace("—", "-").replace("–", "-").replace("\u2010", "-")
     plain = re.sub(r"\((?:see )?notes? [^)]*\)|,? ?(?:see )?notes? \d+(?:(?:,| and) \d+)*|\(\d\)|\(pp&e\)", " ", plain)
     plain = re.sub(r"\s*-\s+|\s+-\s*", " - ", re.sub(r"\s+", " ", plain)).strip(" :*-")
-    plain = re.sub(r"^.*\b(?:19|20)\d\d ", "", plain)
-    return tuple(dict.fromkeys(part.strip(" :*") for part in (plain, plain.rsplit(": ", 1)[-1], re.sub(r"^(?:assets|less:?) ", "", plain))))
+    return re.sub(r"^.*\b(?:19|20)\d\d ", "", plain)
 
 
 def statements(document: Document) -> dict[str, Statement]:
@@ -103,6 +116,23 @@ def _holds(statement: Statement) -> bool:
         return True
     totals = [[v.number for v in row.values] for line in ("total_assets", "total_liabilities_and_equity") for _, row in statement.fitting(line)[:1]]
     return len(totals) == 2 and totals[0] == totals[1] and bool(totals[0])
+
+
+def _unclear(statement: Statement, line: str, row: Row) -> str:
+    """Why a row that fits may not be the line meant, or nothing."""
+    labels = [r.label.lower() for _, r in statement.rows]
+    shared = any(re.search(r"non-?controlling|redeemable", label) for label in labels)
+    own = row.label.lower()
+    if line == "net_income" and shared and "attributable" not in own:
+        return "the statement has noncontrolling interests and no line of what is attributable to shareholders"
+    if line == "equity" and shared and re.match(r"total equity", own):
+        return "the statement has noncontrolling interests and no total of shareholders' equity"
+    if line == "equity_total" and shared and not re.match(r"total equity", own):
+        return "the statement has noncontrolling interests and no total of all equity"
+    current = any(re.search(r"current (?:portion|maturities)|due within", label) for label in labels if label != own)
+    if line == "short_term_debt" and current and "current" not in own:
+        return "current portions of long-term debt stand in a row of their own"
+    return ""
 
 
 class LabelFiling:
@@ -172,14 +202,21 @@ class LabelFiling:
             return f"the row {fitting[0][1].label[:60]!r} does not have a value for each column"
         if len({row.values[place].number for _, row in fitting}) > 1:
             return f"several rows may be meant: {', '.join(repr(row.label[:40]) for _, row in fitting[:3])}"
-        if line == "net_income" and self._unclear_owner(statement, fitting[0][1]):
-            return "the statement has noncontrolling interests and no line of what is attributable to shareholders"
         page, row = fitting[0]
-        return self._cell(statement, item.id, year, page, row, row.values[place], column, basis)
+        unclear = _unclear(statement, line, row)
+        if unclear:
+            return unclear
+        cell = self._cell(statement, item.id, year, page, row, row.values[place], column, basis)
+        return cell if line != "income_tax" or isinstance(cell, str) else self._signed(statement, place, cell)
 
-    def _unclear_owner(self, statement: Statement, row: Row) -> bool:
-        others = any(re.search(r"non-?controlling|redeemable", r.label.lower()) for _, r in statement.rows)
-        return others and "attributable" not in row.label.lower()
+    def _signed(self, statement: Statement, place: int, cell: Cell) -> Cell | str:
+        """A tax charge may stand with or without brackets: which it is, income before and after it tells."""
+        sides = [[row.values[place].number for _, row in statement.fitting(line)[:1] if row.values] for line in ("pretax_income", "net_income_total")]
+        if not all(sides):
+            return "nothing shows whether the tax is a charge or a credit"
+        (before,), (after,) = sides
+        shown = cell.value / cell.scale
+        return evolve(cell, reversed=abs(before + shown - after) < abs(before - shown - after))
 
     def _cell(self, statement: Statement, line: str, year: int, page: Page, row: Row, value: Value, column: Column, basis: str) -> Cell | str:
         head = statement.head

@@ -25,7 +25,7 @@ _POWERS: Final = {"thousands": 3, "millions": 6, "billions": 9}
 _TITLE_LINES: Final = 14
 """Lines at a page's top among which a statement's title stands."""
 _DATE: Final = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})\s*,\s*((?:19|20)\d\d)\b")
-_DAY: Final = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})\b(?!\s*,?\s*(?:19|20)\d\d)")
+_DAY: Final = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})\b")
 _YEARS: Final = re.compile(r"(?<![\d.,])((?:19|20)\d\d)(?![\d.,]\d|\d)")
 _MONEY: Final = re.compile(r"\$\s*\(?\s*\d|(?<![\w.,$])\(?\d{1,3}(?:,\d{3})+(?:\.\d+)?\)?(?!\w)|(?<![\w.,$])\(?\d+\.\d\)?(?![\w.])|\$\s*[—–-]|(?<!\w)[—–](?:\s+[—–])")
 
@@ -58,8 +58,8 @@ def heads(text: str) -> Iterator[Head]:
     for kind, start in _titles(text):
         end = _first_row(text, start)
         head = text[start:end].lower().replace("\u00a0", " ")
-        before = text[max(0, start - 300) : start].lower()
-        if _FOREIGN.search(head) or _FOREIGN.search(before.replace("\u00a0", " ")):
+        before = text[max(0, start - 300) : start].lower().replace("\u00a0", " ").replace("supplementary data", "")
+        if _FOREIGN.search(head) or _FOREIGN.search(before):
             continue
         scale = _SCALE.search(head)
         columns = _columns(head)
