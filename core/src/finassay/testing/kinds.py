@@ -22,7 +22,7 @@ from finassay.api.model import ChatModel, ModelCapabilities
 from finassay.api.persona import Persona
 from finassay.api.scorecard import RunView
 from finassay.api.simulator import DisclosureChecker, Scene, Simulator
-from finassay.api.verdict import Scored
+from finassay.api.verdict import Json, Scored
 from finassay.models.service import refuse_keys
 from finassay.records.convert import to_json
 from finassay.session.disclosure import Disclosure
@@ -364,11 +364,20 @@ def _guidance(subject: Any) -> None:
     require(len(set(rules)) == len(rules), "two rules have one id")
 
 
+_NONSENSE: tuple[dict[str, Json], ...] = (
+    {},
+    {"criteria": [None, 1]},
+    {"bindings": "x"},
+    {"obligations": {}},
+    {"query": "q", "signature": 3},
+)
+
+
 @conformance("guidance", "rules-hold", "a rule gives place and reason, and does not fail on what models hand in")
 def _rules(subject: Any) -> None:
     for rule in subject.guidance.rules:
         require(rule.stage in get_args(Stage), f"rule {rule.id} is of no stage: {rule.stage!r}")
-        for product in ({}, {"criteria": [None, 1]}, {"bindings": "x"}, {"obligations": {}}, {"query": "q", "signature": 3}):
+        for product in _NONSENSE:
             for violation in rule.check(product):
                 require(violation.rule == rule.id, f"rule {rule.id} tells of {violation.rule!r}")
                 require(bool(violation.place and violation.reason), f"rule {rule.id} gives no place or reason")
