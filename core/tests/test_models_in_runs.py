@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from finassay.api.agent import Usage
 from finassay.catalog.catalog import Catalog
 from finassay.cli.main import main
 from finassay.models.ledger import read_ledger
@@ -216,6 +217,10 @@ def test_a_model_under_an_agent_is_metered_and_never_answered_from_the_store(qui
     assert not any(e.stored for e in lines)
     assert {e.session for e in lines} == set(bench.ended())
     assert sorted(e.turn or 0 for e in lines) == [1, 1, 2, 2]
+    for session in run_view(bench.run_folder).sessions:  # a turn's usage is what was metered, though the agent told nothing
+        costs = [e.cost_usd for e in lines if e.session == session.id]
+        assert [used for _, used in session.usage] == [Usage(1000, 0, 100, 0, cost) for cost in costs]
+        assert all(costs)
     assert "[redacted]" in (bench.run_folder.session_path(bench.run_folder.sessions()[0]) / "events.jsonl").read_text()
 
 

@@ -7,13 +7,15 @@ budget is used up still end: it can be passed by what they cost.
 import json
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from attrs import define, field, frozen
 
+from finassay.api.agent import Usage
 from finassay.api.errors import BudgetError, InvalidFileError
 from finassay.api.scorecard import Spending
 from finassay.records.convert import from_json, to_json
@@ -63,10 +65,13 @@ class Ledger:
     _run: float = field(init=False, default=0.0)
     _sessions: dict[str, float] = field(init=False, factory=dict)
     _memory: list[Entry] = field(init=False, factory=list)
+    _followed: dict[tuple[str, str], list[Usage]] = field(init=False, factory=dict)
 
     def add(self, entry: Entry) -> None:
         """Append a call, in one write."""
         with self._lock:
+            if (entry.session, entry.role) in self._followed and not entry.failed and not entry.stored:
+                self._followed[entry.session, entry.role].append(usage_of(entry))
             if self.path is None:
                 self._memory.append(entry)
                 self._count(entry)
@@ -80,6 +85,23 @@ class Ledger:
                 os.write(descriptor, b"\n" + line if torn else line)
             finally:
                 os.close(descriptor)
+
+    @contextmanager
+    def following(self, session: str, role: str) -> Iterator[Callable[[], list[Usage]]]:
+        """A function that tells what calls of this process, of one role for one session, have used since it was asked before."""
+
+        def since() -> list[Usage]:
+            with self._lock:
+                used, self._followed[session, role] = self._followed[session, role], []
+            return used
+
+        with self._lock:
+            self._followed[session, role] = []
+        try:
+            yield since
+        finally:
+            with self._lock:
+                del self._followed[session, role]
 
     def spent(self, session: str | None = None) -> float:
         """Dollars spent by the run, or for one session: known costs, and bounds of unknown ones."""
@@ -159,6 +181,11 @@ def _parsed(line: bytes, place: str) -> Entry | None:
     except (ValueError, RecursionError) as error:
         raise InvalidFileError(f"{place}: is no call of a ledger: {error}") from error
     return from_json(Entry, data, place)
+
+
+def usage_of(entry: Entry) -> Usage:
+    """Tokens and money of a call; the money as it was priced."""
+    return Usage(entry.input_tokens, entry.cached_tokens, entry.output_tokens, entry.reasoning_tokens, entry.cost_usd)
 
 
 def sums(entries: Iterable[Entry]) -> list[Spending]:

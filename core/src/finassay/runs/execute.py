@@ -26,7 +26,7 @@ from finassay.models.serving import Serving, serving
 from finassay.records.convert import to_json
 from finassay.records.events import EventLog, Frozen, end_event, restore
 from finassay.records.masking import without_secrets
-from finassay.runs.access import LOG, Meter, SessionAccess, needs_gateway, open_access, prices_of
+from finassay.runs.access import LOG, Meter, SessionAccess, needs_gateway, open_access, prices_of, summed
 from finassay.runs.brief import make_brief
 from finassay.runs.build import Built
 from finassay.runs.folder import RunFolder, SessionKey
@@ -257,6 +257,8 @@ class Runner:
                 ledger = self.built.models.ledger if tells_itself else None
                 observer = _SessionObserver(key, self.observers, progress, here, ledger, maker.choice.id)
                 who = evolve(self._participants(key, agent, box, access), begun_with=identity.get(BEGUN_WITH, {}))
+                if access is None and maker.models.asked:
+                    who = evolve(who, metered=self._by_ledger(key, stack))
                 session = Session(who, Store(events, sealed, self.folder.blobs, workspace), seed=self._seed(key), observer=observer)
                 with self._lock:
                     if self._halted:
@@ -306,6 +308,16 @@ class Runner:
             metered=access.metered,
             redact=lambda text: without_secrets(text, [*self._redactions, token]),
         )
+
+    def _by_ledger(self, key: SessionKey, stack: ExitStack) -> Callable[[Usage], Usage]:
+        """What a turn used of an agent that talks to the run's own models: as they were metered and priced, all tries of the turn."""
+        since = stack.enter_context(self.built.models.ledger.following(key.id, AGENT))
+
+        def used(own: Usage) -> Usage:
+            calls = since()
+            return summed(calls) if calls else own
+
+        return used
 
     def _access(self, key: SessionKey, capabilities: AgentCapabilities, here: Serving, stack: ExitStack) -> SessionAccess | None:
         """The session's way through the gateway; None if its agent needs none. Raises `SandboxError`, `ProviderError`."""
