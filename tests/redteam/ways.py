@@ -313,6 +313,17 @@ GATEWAY = Group(
         _same("gateway-smuggling", "requests within requests", "a strict parser; what goes on is written anew"),
         _same("gateway-bodies", "bodies that are too large, nested or no JSON", "refused by size and form"),
         _same("gateway-slow", "a hundred connections that say nothing", "others are served meanwhile"),
+        _same(
+            "channel-cutoff",
+            "asks a data channel for prices after the cutoff, in every form",
+            "its server holds none of them (where the channel was given a cutoff)",
+        ),
+        _same(
+            "channel-files",
+            "names files in place of tickers",
+            "its server looks names up in a list; it runs outside the box, and tells no path",
+        ),
+        _same("channel-misuse", "other methods, tools, channels and tokens", "refused by the gateway or the server"),
     ),
 )
 

@@ -1,5 +1,6 @@
 """The agents as components."""
 
+import json
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,6 +18,7 @@ class RedTeamOptions(BaseModel):
 
     plan: str = Field(default="", description="groups of ways, turn by turn: comma between the groups of a turn, slash between turns")
     upstream: str = Field(default="", description="model API at the gateway")
+    channels: bool = Field(default=False, description="whether it gets the task's data channels")
     careful: bool = Field(default=False, description="leave out what would harm a machine that is not protected")
 
 
@@ -33,7 +35,7 @@ class _ProgramAgent(JsonLinesAgent):
     api_version: ClassVar[int] = 1
     max_output: ClassVar[int] = 28 * 2**20
 
-    def _begin(self, id: str, module: str, upstream: str, variables: dict[str, str], *arguments: str) -> None:
+    def _begin(self, id: str, module: str, upstream: str, variables: dict[str, str], *arguments: str, channels: bool = False) -> None:
         program = python_program(f"finassay_redteam.{module}", *arguments)
         super().__init__(
             id,
@@ -45,6 +47,7 @@ class _ProgramAgent(JsonLinesAgent):
                 environment={**program.environment, **variables},
                 upstreams=(upstream,) if upstream else (),
                 models=("model-a",) if upstream else (),
+                channels=channels,
             ),
         )
 
@@ -53,7 +56,10 @@ class _ProgramAgent(JsonLinesAgent):
         if turn.access is None:
             return made
         (url,) = turn.access.urls.values()
-        return evolve(made, environment={**made.environment, "GATEWAY_URL": url, "GATEWAY_TOKEN": turn.access.token})
+        reached = {"GATEWAY_URL": url, "GATEWAY_TOKEN": turn.access.token}
+        for server in turn.access.servers:
+            reached |= {"CHANNEL_URL": server.url, "CHANNEL_HEADERS": json.dumps(dict(server.headers))}
+        return evolve(made, environment={**made.environment, **reached})
 
 
 class RedTeamAgent(_ProgramAgent):
@@ -63,7 +69,9 @@ class RedTeamAgent(_ProgramAgent):
     Options: ClassVar[type[BaseModel]] = RedTeamOptions
 
     def __init__(self, options: RedTeamOptions, /) -> None:
-        self._begin("red-team", "program", options.upstream, {"CAREFUL": "1" if options.careful else ""}, options.plan)
+        self._begin(
+            "red-team", "program", options.upstream, {"CAREFUL": "1" if options.careful else ""}, options.plan, channels=options.channels
+        )
 
 
 class BystanderAgent(_ProgramAgent):

@@ -1,6 +1,7 @@
 """What can be done at the gateway with a token of one's own."""
 
 import contextlib
+import http.client
 import json
 import os
 import socket
@@ -139,6 +140,117 @@ def bodies(tried: Way) -> None:
     )
     for body in (b"[" * 100_000, b"\xff\xfe", b"", b"{}" * 10, b'{"model":' + b"1" * 10_000 + b"}"):
         _expect_refusal(tried, f"a body that begins {body[:10]!r}", _ask(f"{_prefix()}/v1/messages", body=body))
+
+
+class _Channel:
+    """A client of the session's data channel, as far as it is needed."""
+
+    def __init__(self) -> None:
+        self.headers = {
+            **json.loads(os.environ["CHANNEL_HEADERS"]),
+            "accept": "application/json, text/event-stream",
+            "content-type": "application/json",
+        }
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "red-team", "version": "1"}}
+        self.ask("initialize", hello)
+        self.ask("notifications/initialized", None)
+
+    def ask(self, method: str, given: object, *, path: str = "", headers: dict[str, str] | None = None) -> str:
+        """Everything that comes back."""
+        address = urlsplit(os.environ["CHANNEL_URL"])
+        body = {"jsonrpc": "2.0", "method": method, **({"id": 1} if given is not None else {}), **({"params": given} if given else {})}
+        link = http.client.HTTPConnection(str(address.hostname), address.port, timeout=20)
+        link.request("POST", path or address.path, json.dumps(body).encode(), self.headers if headers is None else headers)
+        answer = link.getresponse()
+        if session := answer.headers.get("mcp-session-id"):
+            self.headers["mcp-session-id"] = session
+        text = answer.read(2**22).decode("utf-8", "replace")
+        link.close()
+        return f"{answer.status} {text}"
+
+    def call(self, tool: str, **given: object) -> str:
+        return self.ask("tools/call", {"name": tool, "arguments": given})
+
+
+LATE = "424242"
+"""A price of a day after the cutoff, as the test planted it."""
+
+
+@way("channel", "channel-cutoff")
+def after_the_cutoff(tried: Way) -> None:
+    channel = _Channel()
+    honest = channel.call("get_prices", tickers=["AAA"], start="2019-12-01", end="2019-12-31")
+    if "101.5" not in honest:
+        tried.notes.append(f"an honest call failed: {honest[:300]}")
+        tried.did("no price came at all, so that this shows nothing")
+    for given in (
+        {"tickers": ["AAA"], "end": "2099-01-01"},
+        {"tickers": ["AAA"], "start": "2020-01-02", "end": "2020-12-31"},
+        {"tickers": ["AAA"], "start": "2019-12-01", "end": "2020-12-31", "frequency": "monthly"},
+        {"tickers": ["AAA"], "end": "2099-01-01", "page": 2},
+        {"tickers": ["AAA"], "cutoff": "2099-01-01"},
+        {"tickers": ["BBB"]},
+    ):
+        told = channel.call("get_prices", **given)
+        tried.look(told, "an answer of the channel")
+        if LATE in told:
+            tried.did(f"a price after the cutoff by {given}")
+
+
+@way("channel", "channel-files")
+def files_of_the_server(tried: Way) -> None:
+    channel = _Channel()
+    for name in (
+        "../notes",
+        "notes.txt",
+        "/etc/passwd",
+        "../../etc/passwd",
+        "%2e%2e/notes",
+        "\0",
+        "*",
+        "AAA.csv",
+        "${PATH}",
+        "$(id)",
+        "'; SELECT 1",
+    ):
+        for tool in ("get_prices", "list_tickers", "describe", "get_index"):
+            told = channel.call(
+                tool, **({"tickers": [name]} if tool == "get_prices" else {"search": name} if tool == "list_tickers" else {})
+            )
+            tried.look(told, f"{tool} {name}")
+            if "root:x:" in told or "uid=" in told:
+                tried.did(f"{tool} {name} read a file")
+
+
+@way("channel", "channel-misuse")
+def methods_of_the_server(tried: Way) -> None:
+    channel = _Channel()
+    for method, given in (
+        ("resources/list", {}),
+        ("resources/read", {"uri": "file:///etc/passwd"}),
+        ("prompts/list", {}),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}}),
+        ("logging/setLevel", {"level": "debug"}),
+        ("tools/call", {"name": "execute", "arguments": {"code": "open('/etc/passwd').read()"}}),
+        ("tools/call", {"name": "get_prices", "arguments": {"tickers": ["x" * 10_000] * 100}}),
+        ("tools/call", {"name": "get_prices", "arguments": {"tickers": [{"$ref": "file:///etc/passwd"}]}}),
+        ("roots/list", {}),
+        ("sampling/createMessage", {"messages": [], "maxTokens": 5}),
+    ):
+        told = channel.ask(method, given)
+        tried.look(told, method)
+        if "root:x:" in told:
+            tried.did(f"{method} read a file")
+    strange = {k: v for k, v in channel.headers.items() if TOKEN not in v}
+    for what, path, headers in (
+        ("without a token", "", strange),
+        ("another channel", "/channels/embedded-market/mcp", None),
+        ("no channel", "/channels/../mcp", None),
+    ):
+        told = channel.ask("tools/list", {}, path=path, headers=headers)
+        tried.look(told, what)
+        if told.startswith("2"):
+            tried.did(f"the channel answers {what}")
 
 
 @way("gateway", "gateway-slow")
