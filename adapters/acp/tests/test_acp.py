@@ -346,6 +346,24 @@ def test_why_a_turn_stopped(begin, reason, well):
             session.send(f"stop {reason}")
 
 
+SILENT = "\nsay(id=p, result={'stopReason': 'end_turn'})\n"
+TOLD = "update(sessionUpdate='agent_message_chunk', content={'type': 'text', 'text': 'I look.'})\n"
+CALLED = "update(sessionUpdate='tool_call', toolCallId='1', title='look', status='completed')\n"
+
+
+def test_a_turn_that_ends_without_a_word_has_failed(begin):
+    """Kimi Code ends its turn like that when its model fails."""
+    with pytest.raises(AgentError, match="without an answer"):
+        begin(command=raw("p = begin()" + SILENT)).send("x")
+    overloaded = Access({}, "t" * 20, failure=lambda: ProviderError("overloaded"))
+    with pytest.raises(ProviderError, match="overloaded"):
+        begin(command=raw("p = begin()\n" + TOLD + CALLED + SILENT), access=overloaded, workspace="w2").send("x")
+
+
+def test_what_was_said_before_the_last_tool_is_an_answer_where_no_model_failed(begin):
+    assert begin(command=raw("p = begin()\n" + TOLD + CALLED + SILENT)).send("x").text == "I look."
+
+
 def test_another_version_of_the_protocol(begin):
     with pytest.raises(AgentError, match="version 9 of the protocol"):
         begin("--protocol", "9").send("x")

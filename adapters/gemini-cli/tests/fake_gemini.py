@@ -50,7 +50,8 @@ if "OVERLOADED" in heard:
 if "LOGGED-OUT" in heard:
     stop(145, "unknown", "[API Error: Scripted error 401.]")
 if "NO-MODEL" in heard:
-    stop(148, "unknown", "[API Error: The model does not exist.]")
+    print("Error when talking to Gemini API ModelNotFoundError: The model does not exist.", file=sys.stderr)
+    stop(1, "unknown", "[API Error: The model does not exist.]")
 if "BAD" in heard:
     stop(144, "unknown", "[API Error: Scripted error 400.]")
 if "NOWHERE" in heard:

@@ -88,14 +88,15 @@ class AcpAgent(CommandLineAgent):
         )
 
     def converse(self, process: BoxProcess, turn: TurnCommand, intake: Intake) -> None:
-        options = self.options
+        options, access = self.options, turn.access
         terms = Terms(
             cwd=turn.inside,
             session=turn.session,
             message=turn.message,
             opening=brief_and_message(turn.brief, turn.said, turn.message),
             seconds=turn.seconds,
-            servers=turn.access.servers if turn.access is not None else (),
+            failed=lambda: access is not None and access.failure() is not None,
+            servers=access.servers if access is not None else (),
             permission=options.permission,
             login=options.login,
             mode=options.mode,

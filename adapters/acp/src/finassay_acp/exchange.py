@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from attrs import Factory, frozen
@@ -42,6 +42,8 @@ class Terms:
     opening: str
     """For a new one: the briefing, and what was said before."""
     seconds: float
+    failed: Callable[[], bool] = lambda: False
+    """Whether the last model call failed, as far as anybody knows."""
     servers: Sequence[McpServer] = ()
     permission: Literal["allow", "deny"] = "allow"
     login: str = ""
@@ -263,11 +265,17 @@ class Exchange:
         usage = usage_of_answer(answer.model_dump(by_alias=True, exclude_none=True))
         self._intake.tell(UsageReported(usage, running_total=self._terms.cumulative_usage))
         reason = str(answer.stop_reason)
-        if reason in ("end_turn", "refusal"):
+        if reason == "end_turn" and not self._answered():
+            self._intake.tell(Failed("ended its turn without an answer"))
+        elif reason in ("end_turn", "refusal"):
             self._intake.tell(*([] if reason == "end_turn" else [Note("the agent refused to go on")]), Done())
         elif not self._permissions.cancelled:
             self._intake.tell(Failed(f"stopped by itself: {reason}"))
         return reason
+
+    def _answered(self) -> bool:
+        """Some agents end a turn as if all were well when their model fails: then nothing was said, or nothing after the last tool."""
+        return self._updates.speaks or (self._updates.spoke and not self._terms.failed())
 
     # -- output -------------------------------------------------------------------------------------------------------
 

@@ -37,6 +37,14 @@ class Updates:
     """The message that a further piece of text continues: its id where the agent gives one, else True."""
     _thought: list[str] = field(factory=list)
 
+    spoke: bool = False
+    """Whether anything was said."""
+
+    @property
+    def speaks(self) -> bool:
+        """Whether the newest thing told is a message."""
+        return self._message is not None
+
     def read(self, update: Mapping[str, Any]) -> Iterator[KitEvent]:
         """The events of one update."""
         kind = update["sessionUpdate"]
@@ -48,7 +56,7 @@ class Updates:
         if kind == "agent_message_chunk":
             message = update.get("messageId") or True
             yield Said(_text(update.get("content")), more=self._message == message)
-            self._message = message
+            self._message, self.spoke = message, True
         elif kind in ("tool_call", "tool_call_update"):
             self._message = None
             yield from self.tool(update)

@@ -132,7 +132,8 @@ class GeminiCliAgent(InstalledAgent):
         return self._reader.read(line)
 
     def failure(self, ending: Ending) -> AgentError | ProviderError:
-        if ending.errors and (status := status_of(ending.exit_code)):
+        status = 404 if "ModelNotFoundError" in ending.stderr else status_of(ending.exit_code)
+        if ending.errors and status:
             ending = evolve(ending, errors=(failed(ending.errors[-1].text, status),))
         return super().failure(ending)
 
