@@ -139,6 +139,8 @@ class Assignment:
     """`ID title: statement`."""
     instructions: str = ""
     conventions: Mapping[str, tuple[str, ...]] = Factory(dict)
+    bindings: tuple[str, ...] = ()
+    """Ids of the context's bindings that the obligation stands on."""
     returned: tuple[str, ...] = ()
     """Why the last draft came back: violations, and values that the reviewer did not find."""
 

@@ -1,0 +1,135 @@
+"""Bindings by rule: which spans of a query are entities, periods, metrics, assumptions, deliverables, constraints, conventions, populations.
+
+Every binding is a verbatim span with offsets by code points; canonical forms stand beside it. A model may do better; this needs none.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from finassay.api.research import Question
+from finassay_rubrics.metrics.ask import entities as named_entities
+from finassay_rubrics.metrics.table import table
+from finassay_rubrics.metrics.terms import definitions, fold, names_in
+from finassay_rubrics.validate.context_rules import ARRAYS, sentences
+
+PREFIX: Final = {
+    "entities": "ENT",
+    "periods": "PER",
+    "metrics": "MET",
+    "assumptions": "ASS",
+    "deliverables": "DEL",
+    "output_constraints": "OUT",
+    "convention_topics": "CON",
+    "populations": "POP",
+}
+_YEAR: Final = r"(?:FY\s?'?\d{2,4}|fiscal(?:\s+years?)?\s+(?:19|20)\d\d|(?:19|20)\d\d)"
+_PERIODS: Final = re.compile(
+    rf"\bQ[1-4]\s*(?:of\s+)?{_YEAR}|\b{_YEAR}\s*(?:-|–|to|through|and)\s*{_YEAR}|(?:\byear[- ]end\s+)?\b{_YEAR}(?!-?\d)|\b(?:both|the two|the three|those|each) (?:fiscal )?(?:years?|year-ends?|quarters?|periods?)\b"
+    r"|\bthe two year-ends\b",
+    re.IGNORECASE,
+)
+_ASSUMPTIONS: Final = re.compile(
+    r"\b(?:assum(?:e|es|ing)|counting|treating|excluding|including|leaving out|ignoring|holding|supposing|if we (?:leave|exclude|include|count)|when [\w\s-]{3,60} (?:is|are) (?:left out|excluded|included)"
+    r"|(?:more|less|higher|lower|greater) than \d[\d.,]*\s?%?|at least \d[\d.,]*\s?%?|(?:is|are|here is) defined as)\b[^.;?!]*",
+    re.IGNORECASE,
+)
+_CONSTRAINTS: Final = re.compile(
+    r"\b(?:in|answer in|expressed in)\s+(?:units of\s+)?(?:USD|US\$|EUR|GBP)?\s?(?:percentage points|percents?|basis points|thousands|millions|billions|USD(?: (?:thousands|millions|billions))?)\b"
+    r"|\b(?:ratios?|amounts?|figures?|percentages?|margins?)\s+to\s+\w+\s+decimal(?:\s+places?)?|\bround(?:ed)?\b[^.;?!]{0,40}?\bdecimal(?:\s+places?)?"
+    r"|\busing only [^,.;?!]+|\b(?:in|within|no more than|at most|under)\s+\d+\s+(?:words|pages|sentences|paragraphs|bullets?)\b|\bone paragraph\b|\bfor (?:our|the|a) [\w\s-]{3,30}(?:committee|client|sheet|team|board|desk)\b",
+    re.IGNORECASE,
+)
+_ARTEFACT: Final = re.compile(
+    r"\b(?:one|a single|a|two)\s+(?:[\w-]+\s+)?(?:table|chart|figure|graph|spreadsheet|list|memo)\b", re.IGNORECASE
+)
+_VERB: Final = re.compile(
+    r"(?<![\w-])(report|compute|calculate|compare|state|list|show|give|provide|estimate|forecast|rank|quantify|answer|determine|identify|tell|find)(?![\w-])",
+    re.IGNORECASE,
+)
+_TELLING: Final = re.compile(
+    r"(?<![\w-])(?:explain|say|describe|discuss|assess|evaluate|judge|summari[sz]e|recommend|comment on|name|what (?:drove|caused|explains|makes|limits)|why)\b[^.;?!]*",
+    re.IGNORECASE,
+)
+_ASKS: Final = re.compile(
+    r"(?<![\w-])(what (?:is|was|are|were)|what's|how much|how many|what|how|which|is|are|did|does|was|were)(?![\w-])", re.IGNORECASE
+)
+_POPULATIONS: Final = re.compile(
+    r"\b(?:each|every|all)\s+(?:of the\s+)?(?:its\s+)?(?:reportable\s+)?(?:segments?|stores?|peers?|regions?|brands?|divisions?|subsidiaries|companies)\b|\bthe (?:two|three|four|five|ten) (?:largest|smallest|fastest)[^.;?!,]*",
+    re.IGNORECASE,
+)
+
+
+def bind(query: str) -> dict[str, list[dict[str, Any]]]:
+    """The eight arrays, each with its bindings in order; ids count within an array."""
+    folded = fold(query)
+    given = definitions(folded)
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in ARRAYS}
+    found["entities"] = [_at(query, *span, canonical=name) for name in _entities(query) for span in _places(query, name)]
+    found["periods"] = [_at(query, *m.span()) for m in _PERIODS.finditer(query)]
+    names = [n for n in names_in(given.rest) if not _inside(n.start, n.end, [m.span() for m in _ASSUMPTIONS.finditer(query)])]
+    found["metrics"] = [_at(query, n.start, n.end, canonical=n.id) for n in names]
+    found["assumptions"] = [_at(query, *m.span()) for m in _ASSUMPTIONS.finditer(query)]
+    found["output_constraints"] = [_at(query, *m.span()) for m in _CONSTRAINTS.finditer(query)]
+    found["populations"] = [_at(query, *m.span()) for m in _POPULATIONS.finditer(query)]
+    found["deliverables"] = sorted(_deliverables(query), key=lambda b: int(b["start"]))
+    defined = set(given.bodies)
+    for n in names:
+        topics = dict.fromkeys(route.topic for route in table().metrics[n.id].routes)
+        if folded[n.start : n.end] not in defined:
+            found["convention_topics"] += [_at(query, n.start, n.end, canonical=topic) for topic in topics]
+    return {name: [{"id": f"{PREFIX[name]}{number}", **b} for number, b in enumerate(found[name], start=1)] for name in ARRAYS}
+
+
+def _at(query: str, start: int, end: int, **more: str) -> dict[str, Any]:
+    while end > start and query[end - 1].isspace():
+        end -= 1
+    return {"span": query[start:end], "start": start, "end": end, **more}
+
+
+def _inside(start: int, end: int, spans: list[tuple[int, int]]) -> bool:
+    return any(a <= start and end <= b for a, b in spans)
+
+
+def _entities(query: str) -> tuple[str, ...]:
+    """Capitalised names, without dates and the verbs that sentences begin with."""
+    found = named_entities(Question(id="query", text=query))
+    return tuple(
+        name
+        for name in found
+        if not _DATE.fullmatch(name) and not (_VERB.fullmatch(name) or _TELLING.fullmatch(name) or _PUT.fullmatch(name))
+    )
+
+
+_DATE: Final = re.compile(
+    r"(?:\d{1,2}\s+)?(?:january|february|march|april|may|june|july|august|september|october|november|december)(?:\s+\d{1,2})?(?:,?\s+\d{4})?",
+    re.IGNORECASE,
+)
+_PUT: Final = re.compile(r"put|use|add|include|note|please|support|keep|write|also|then|if|for|we|using|based", re.IGNORECASE)
+
+
+def _places(query: str, name: str) -> Iterator[tuple[int, int]]:
+    """Where a name stands, in any case, without what is added to it elsewhere."""
+    for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", query):
+        yield match.span()
+
+
+def _deliverables(query: str) -> Iterator[dict[str, Any]]:
+    taken: list[tuple[int, int]] = []
+    for match in _TELLING.finditer(query):
+        start, end = match.span()
+        while end > start and query[end - 1] in " ,":
+            end -= 1
+        taken.append((start, end))
+        yield _at(query, start, end, type="explain")
+    for match in _ARTEFACT.finditer(query):
+        taken.append(match.span())
+        yield _at(query, *match.span(), type="artefact")
+    for start, end, text in sentences(query):
+        if any(s < end and start < e for s, e in taken) and not _VERB.search(text):
+            continue
+        verb = next((m for m in _VERB.finditer(text) if not _inside(start + m.start(), start + m.end(), taken)), None)
+        asks = _ASKS.search(text) if text.rstrip().endswith("?") else None
+        first = verb if verb is not None and (asks is None or verb.start() < asks.start()) else asks
+        if first is not None and not _inside(start + first.start(), start + first.end(), taken):
+            yield _at(query, start + first.start(), start + first.end(), type="figure")

@@ -1,0 +1,133 @@
+"""A query to its context: bindings, signature, obligations, cutoff, the bank's task if exactly one fits."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+from finassay.api.errors import UsageError
+from finassay_rubrics.budget import MAX_OBLIGATIONS, Asked
+from finassay_rubrics.context.bind import bind
+from finassay_rubrics.context.cutoff import cutoff_of
+from finassay_rubrics.metrics.table import table
+
+MAX_QUERY: Final = 20_000
+_FORECAST: Final = re.compile(
+    r"\b(forecast|project(?:ed|ion)?|expect(?:ed|ation)? (?:to|for)|will be|next (?:year|quarter)|outlook|price target)\b", re.IGNORECASE
+)
+
+
+def contextualize(query: str, cutoff: date, *, today: date | None = None, bank: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The context of a query. Nothing is looked up. Raises `UsageError` for an empty query, a cutoff that does not hold, or nothing asked."""
+    if not query.strip():
+        raise UsageError("the query is empty", hint="Name a file with the query, or give it as an argument.")
+    if len(query) > MAX_QUERY:
+        raise UsageError(f"the query has {len(query):,} characters; at most {MAX_QUERY:,} are read")
+    held = cutoff_of(query, cutoff, today or datetime.now(UTC).date())
+    bindings = bind(query)
+    asked = obligations(bindings)
+    if not asked:
+        raise UsageError("the query asks for nothing: no metric and no question was found", hint="A rubric needs something to be answered.")
+    if len(asked) > MAX_OBLIGATIONS:
+        raise UsageError(f"the query asks for {len(asked)} things; at most {MAX_OBLIGATIONS} fit into one rubric", hint="Split it.")
+    return {
+        "schema": "context/1",
+        "query": query,
+        "offsets": "code points, half-open, into query exactly as received",
+        "signature": signature(bindings),
+        "bindings": bindings,
+        "obligations": [{"id": a.id, "what": a.what, "spans": list(a.spans), "offset": a.offset} for a in asked],
+        "forecast": bool(_FORECAST.search(query)),
+        "cutoff": {
+            "date": held.date.isoformat(),
+            "inclusive": True,
+            "written_by": "code",
+            "phrase_in_query": held.phrase,
+            **({"agrees": held.agrees} if held.agrees is not None else {}),
+        },
+        "bank": matched(bindings, bank),
+        "retrieval_calls_before_this": 0,
+    }
+
+
+def context_digest(context: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(context, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
+
+
+def asked_of(context: Mapping[str, Any]) -> list[Asked]:
+    """The obligations of a stored context."""
+    return [Asked(str(o["id"]), str(o["what"]), tuple(o["spans"]), int(o["offset"])) for o in context["obligations"]]
+
+
+def obligations(bindings: Mapping[str, list[dict[str, Any]]]) -> list[Asked]:
+    """One deliverable and one metric each, or one thing to be explained or judged, or one artefact, in order of place.
+
+    Periods and entities do not split; a metric that is named twice, or stands inside what is to be explained, is one.
+    """
+    telling = [b for b in bindings["deliverables"] if b["type"] == "explain"]
+    found: list[tuple[int, str, list[str]]] = []
+    seen: dict[str, list[str]] = {}
+    for metric in bindings["metrics"]:
+        if any(t["start"] <= metric["start"] < t["end"] for t in telling):
+            continue
+        if metric["canonical"] in seen:
+            seen[metric["canonical"]].append(metric["id"])
+            continue
+        spans = [metric["id"]]
+        seen[metric["canonical"]] = spans
+        found.append((metric["start"], metric["span"], spans))
+    found += [(t["start"], t["span"], [t["id"]]) for t in telling]
+    found += [(b["start"], b["span"], [b["id"]]) for b in bindings["deliverables"] if b["type"] == "artefact"]
+    if not found:
+        found = [(b["start"], b["span"], [b["id"]]) for b in bindings["deliverables"] if b["type"] == "figure"]
+    return [Asked(f"O{n}", what, tuple(spans), start) for n, (start, what, spans) in enumerate(sorted(found), start=1)]
+
+
+_COUNT: Final = {0: "no stated period", 1: "one period", 2: "two periods"}
+
+
+def signature(bindings: Mapping[str, list[dict[str, Any]]]) -> str:
+    """What kind of task it is, without any of its values: metrics and deliverables by id, everything else by number."""
+    issuers = {b["canonical"] for b in bindings["entities"]}
+    periods = len({b["span"].lower() for b in bindings["periods"]})
+    parts = [
+        f"For {'one issuer' if len(issuers) == 1 else 'several issuers' if issuers else 'no named issuer'} and {_COUNT.get(periods, 'several periods')}:"
+    ]
+    parts += [f"report {{{_slot(b['canonical'])}}}" for b in _distinct(bindings["metrics"])]
+    parts += ["explain a movement or a state" for b in bindings["deliverables"] if b["type"] == "explain"]
+    parts += ["put it into an artefact" for b in bindings["deliverables"] if b["type"] == "artefact"]
+    if bindings["assumptions"]:
+        parts.append("under stated assumptions")
+    if bindings["convention_topics"]:
+        topics = sorted({b["canonical"] for b in bindings["convention_topics"]})
+        parts.append(f"with open conventions {{{', '.join(topics)}}}")
+    if bindings["output_constraints"]:
+        parts.append("in a stated form")
+    return "; ".join([parts[0], *parts[1:]]).replace(":;", ":") + "."
+
+
+def _slot(metric: str) -> str:
+    found = table().metrics.get(metric)
+    statements = "+".join(found.statements) if found else "unknown"
+    return f"{metric} of {statements}"
+
+
+def _distinct(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({b["canonical"]: b for b in items}.values())
+
+
+def matched(bindings: Mapping[str, list[dict[str, Any]]], bank: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The bank's task that fits completely and alone; else none, with the reason."""
+    if bank is None:
+        return {"match": None, "reason": "no bank was given; principles alone"}
+    own = signature(bindings)
+    candidates = [str(task["id"]) for task in bank.get("tasks", ()) if isinstance(task, Mapping) and task.get("signature") == own]
+    if len(candidates) != 1:
+        return {
+            "match": None,
+            "reason": f"{len(candidates)} tasks of the bank fit; a match is complete and unique",
+            "bank": bank.get("digest", ""),
+        }
+    return {"match": candidates[0], "candidates": candidates, "unplaced": [], "bank": bank.get("digest", "")}
