@@ -65,10 +65,10 @@ def abi() -> int:
 
 
 def plan(spec: BoxSpec, tier: Tier, own: Path, cwd: Path, tmp_bytes: int) -> dict[str, Any]:
-    """For `confine`. `own` is a folder of ours with an empty folder `empty`."""
+    """For `confine`. `own` is a folder of ours with an empty folder `empty` and an empty file `nothing`."""
     workspace = spec.workspace.resolve()
     readable = list(_readable(spec, workspace))
-    hidden = [path for folder in spec.hidden if (path := folder.resolve()).is_dir()]
+    hidden = [path for given in spec.hidden if (path := given.resolve()).exists()]
     granted = [*readable, *(Path(name) for name in SYSTEM)]
     shown = granted if tier.spaces else [part for path in granted for part in beside(path, hidden)]
     return {
@@ -110,7 +110,7 @@ def _mounts(tier: Tier, hidden: Sequence[Path], own: Path, tmp_bytes: int) -> li
     if tier.hides:
         found.append(("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC, "hidepid=ptraceable"))
     found += [("/dev/null", f"/proc/{name}", None, BIND, None) for name in TELLING if os.path.exists(f"/proc/{name}")]
-    return [*found, *((str(own / "empty"), str(path), None, BIND, None) for path in hidden)]
+    return [*found, *((str(own / ("empty" if path.is_dir() else "nothing")), str(path), None, BIND, None) for path in hidden)]
 
 
 def _covers(kept: Sequence[Path]) -> Iterator[tuple[str, list[str], str]]:

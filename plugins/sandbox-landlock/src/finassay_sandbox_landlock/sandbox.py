@@ -44,6 +44,7 @@ class LandlockBox(LocalBox):
     def __init__(self, spec: BoxSpec, tier: Tier, tmp_bytes: int) -> None:
         self._own = Path(tempfile.mkdtemp(prefix="finassay-box-"))
         (self._own / "empty").mkdir()
+        (self._own / "nothing").touch()
         self._tier, self._tmp_bytes = tier, tmp_bytes
         try:
             plan(spec, tier, self._own, spec.workspace, tmp_bytes)

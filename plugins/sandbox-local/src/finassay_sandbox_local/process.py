@@ -189,7 +189,7 @@ class BoundedProcess:
             if self._popen.stdout.closed:
                 return
             try:
-                yield from _split(self._chunks(self._popen.stdout.fileno()))
+                yield from split(self._chunks(self._popen.stdout.fileno()))
             finally:
                 if self._killed:
                     self._popen.stdout.close()
@@ -265,7 +265,8 @@ def _supervised(argv: Sequence[str], how: Supervision, status: int) -> list[str]
     return [sys.executable, "-I", "-S", str(supervise.__file__), json.dumps(config), *argv]
 
 
-def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def split(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines without their ends, each cut at `MAX_LINE_BYTES`."""
     pending, dropping = bytearray(), False
     for chunk in chunks:
         *whole, rest = chunk.split(b"\n")

@@ -1,0 +1,1 @@
+"""Sandbox in containers of Docker or Podman."""
