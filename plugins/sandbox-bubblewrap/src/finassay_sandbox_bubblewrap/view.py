@@ -38,8 +38,10 @@ ETC_NETWORK: Final = ("hosts", "resolv.conf", "gai.conf")
 KERNEL: Final = ("acpi", "asound", "bus", "driver", "fs", "irq", "scsi", "sys")
 """Folders of /proc that set the machine. The kernel lets root's user id write there without any capability: `kernel/core_pattern`, say,
 names a program that runs outside every box."""
+KEYS: Final = ("key-users", "keys")
 TELLING: Final = (
-    *("kallsyms", "kcore", "key-users", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "latency_stats", "modules"),
+    *KEYS,
+    *("kallsyms", "kcore", "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "latency_stats", "modules"),
     *("sched_debug", "slabinfo", "timer_list", "timer_stats", "vmallocinfo"),
 )
 """Files of /proc about the whole machine, the names of keys in keyrings among them, that no agent needs."""
@@ -89,11 +91,15 @@ def _system() -> Iterator[str]:
 
 
 def _kernel(own: Path, proc: Path = Path("/proc")) -> Iterator[str]:
-    """What of /proc is shown read-only, and what is masked: bubblewrap itself leaves most of it to the permissions of the files."""
+    """What of /proc is shown read-only, and what is masked: bubblewrap itself leaves most of it to the permissions of the files.
+
+    For everybody but root these are enough, except that the names of keys are there for all to read.
+    """
+    root = os.geteuid() == 0
     for entry in sorted(os.scandir(proc), key=lambda e: e.name):
-        if entry.name in TELLING:
+        if entry.name in (TELLING if root else KEYS):
             yield from ("--ro-bind", str(own / "nothing"), f"/proc/{entry.name}")
-        elif entry.name in KERNEL or (entry.is_file(follow_symlinks=False) and entry.stat().st_mode & 0o222):
+        elif root and (entry.name in KERNEL or (entry.is_file(follow_symlinks=False) and entry.stat().st_mode & 0o222)):
             yield from ("--ro-bind", str(proc / entry.name), f"/proc/{entry.name}")
 
 
