@@ -80,17 +80,35 @@ def _compared(label: str) -> str:
 
 def statements(document: Document) -> dict[str, Statement]:
     """The primary statement of each kind, the one that shows most of what it must; none where two equally good ones disagree."""
-    best: dict[str, Statement] = {}
+    found: dict[str, list[Statement]] = {}
     for place, page in enumerate(document.pages):
         for head in heads(page.text):
             statement = _read(document.pages, place, head)
-            if statement is not None and _holds(statement) and (head.kind not in best or _better(statement, best[head.kind])):
-                best[head.kind] = statement
+            if statement is not None and _holds(statement):
+                found.setdefault(head.kind, []).append(statement)
+    best: dict[str, Statement] = {}
+    for kind, several in found.items():
+        latest = max(column.year for one in several for column in one.columns)
+        current = [one for one in several if latest in {column.year for column in one.columns}]
+        most = max(one.anchors for one in current)
+        full = [one for one in current if one.anchors == most]
+        if all(_agrees(full[0], other) for other in full[1:]):
+            best[kind] = full[0]
     return best
 
 
-def _better(one: Statement, other: Statement) -> bool:
-    return (one.anchors, len(one.rows) // 12) > (other.anchors, len(other.rows) // 12)
+def _agrees(one: Statement, other: Statement) -> bool:
+    """Whether two statements with one title show the same main figures; a guarantor's or a parent's set does not."""
+    for line in ("revenue", "total_assets", "cfo"):
+        sides = [
+            {column.year: value.number for column, value in zip(s.columns, row.values, strict=True)}
+            for s in (one, other)
+            for _, row in s.fitting(line)[:1]
+            if row.values
+        ]
+        if len(sides) == 2 and any(sides[0][year] != sides[1][year] for year in sides[0].keys() & sides[1].keys()):
+            return False
+    return True
 
 
 def _read(pages: Sequence[Page], place: int, head: Head) -> Statement | None:
@@ -121,7 +139,7 @@ def _holds(statement: Statement) -> bool:
 def _unclear(statement: Statement, line: str, row: Row) -> str:
     """Why a row that fits may not be the line meant, or nothing."""
     labels = [r.label.lower() for _, r in statement.rows]
-    shared = any(re.search(r"non-?controlling|redeemable", label) for label in labels)
+    shared = any(re.search(r"non-?controlling|redeemable (?:interest|and)|minority interest", label) for label in labels)
     own = row.label.lower()
     if line == "net_income" and shared and "attributable" not in own:
         return "the statement has noncontrolling interests and no line of what is attributable to shareholders"
@@ -222,6 +240,8 @@ class LabelFiling:
         head = statement.head
         if value.percent:
             return "the row shows percentages"
+        if line.startswith("shares_") and re.search(r"000|thousand", f"{row.section} {row.label}".lower()):
+            return "the row has a scale of its own"
         scale = Decimal(1) if line.startswith("eps_") or (line.startswith("shares_") and head.shares_apart) else head.scale
         places = -int(value.number.as_tuple().exponent)
         step = scale.scaleb(-max(places, 0))

@@ -9,7 +9,7 @@ from attrs import frozen
 
 _NUMBER: Final = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
 _VALUE: Final = re.compile(
-    rf"(?P<open>\$?\s?\(\s?\$?\s?)(?P<inner>{_NUMBER})\s?\)(?P<after>\s?%)?|\$?\s?(?P<minus>[-–−]\s?)?\$?\s?(?P<plain>{_NUMBER})(?P<percent>\s?%)?|\$?\s?(?P<dash>[—–-]+)"
+    rf"(?P<open>\$?\s?\(\s?\$?\s?)(?P<inner>{_NUMBER})\s?\)(?P<after>\s?%)?|\$?\s?(?:(?P<minus>[-–−])(?=[$\d]))?(?:\$\s?)?(?P<plain>{_NUMBER})(?P<percent>\s?%)?|\$?\s?(?P<dash>[—–-]+)"
 )
 _SPACE: Final = re.compile(r"[\s\u00a0]*")
 _LEADER: Final = re.compile(r"(?:\.\s?){3,}|_{3,}|…+")
@@ -56,7 +56,7 @@ def rows(text: str, start: int, columns: int) -> list[Row]:
                 pending = ""
             elif tail:
                 pending, pending_from = (f"{pending} {tail}" if _goes_on(pending, tail) else tail), (pending_from if _goes_on(pending, tail) else begin)
-                section = tail if _heading(tail) else section
+                section = pending if _heading(tail) else section
             continue
         for label_from, label_to, values, _ in pieces:
             label = _clean(text[label_from:label_to])

@@ -15,7 +15,7 @@ TOLERANCE: Final = Decimal("2")
 
 @frozen
 class Proof:
-    """What a set of rows is, and how many of its identities hold."""
+    """What a set of rows is, and how many of its identities hold. `failed` is 1 if the main one does not."""
 
     kind: str
     held: int
@@ -23,7 +23,7 @@ class Proof:
 
 
 def prove(rows: Sequence[GridRow]) -> Proof | None:
-    """The kind of statement that rows are, with its identities checked; None for none."""
+    """The kind of statement that rows are, with its identities checked, the first of which must hold; None for none."""
     finder = Finder(rows)
     if finder.places("total_assets") and finder.places("total_liabilities_and_equity"):
         return _counted("balance", _balance(finder))
@@ -36,7 +36,7 @@ def prove(rows: Sequence[GridRow]) -> Proof | None:
 
 def _counted(kind: str, results: Iterator[bool]) -> Proof:
     found = list(results)
-    return Proof(kind, sum(found), len(found) - sum(found))
+    return Proof(kind, sum(found), int(not found or not found[0]))
 
 
 def _numbers(finder: Finder, line: str) -> list[Decimal] | None:
@@ -89,12 +89,9 @@ def _accumulated(finder: Finder, flows: Sequence[Decimal], shown: Sequence[Seque
 def _income(finder: Finder) -> Iterator[bool]:
     before, tax, after = (_numbers(finder, line) for line in ("pretax_income", "income_tax", "net_income_total"))
     if before and tax and after:
-        kept = [_numbers(finder, "net_income_continuing"), after]
-        charged = [a - abs(b) for a, b in zip(before, tax, strict=True)]
-        yield any(
-            one is not None and (_close(finder, [a - b for a, b in zip(before, tax, strict=True)], one) or _close(finder, [a + b for a, b in zip(before, tax, strict=True)], one))
-            for one in kept
-        ) or any(_close(finder, charged, one) for one in kept if one is not None) or _with_row_between(finder, before, tax, after)
+        kept = [one for one in (_numbers(finder, "net_income_continuing"), after) if one is not None]
+        taxed = [[a + sign * b for a, b in zip(before, tax, strict=True)] for sign in (-1, 1)]
+        yield any(_close(finder, one, other) for one in taxed for other in kept) or _with_row_between(finder, before, tax, after)
     sales, cost, gross = (_numbers(finder, line) for line in ("revenue", "cogs", "gross_profit"))
     if sales and cost and gross:
         yield _close(finder, [a - abs(b) for a, b in zip(sales, cost, strict=True)], gross)

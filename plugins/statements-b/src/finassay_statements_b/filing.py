@@ -19,7 +19,12 @@ from finassay_statements_b.table import GridRow, GridTable, Heading, more_rows, 
 
 _MIN_ROWS: Final = 8
 _COLUMNS: Final = {"income": (2, 3), "balance": (2, 2), "cash": (2, 3)}
-_OWNED: Final = re.compile(r"non-?controlling|redeemable", re.IGNORECASE)
+_OWNED: Final = re.compile(r"non-?controlling|redeemable (?:interest|and)|minority interest", re.IGNORECASE)
+_HINT: Final = re.compile(r"(?i)total\s+assets|operating\s+activities|by\s+operations|(?:income|earnings|loss)[^\n]*before[^\n]*tax")
+"""What a page of a primary statement cannot do without; others are not read as grids."""
+_FEWEST, _MOST = Decimal(100_000), Decimal(50_000_000_000)
+"""Bounds of a plausible number of shares."""
+_KEYS: Final = {"income": ("revenue", "net_income_total"), "balance": ("total_assets",), "cash": ("cfo",)}
 
 
 @frozen
@@ -53,14 +58,28 @@ def found_statements(document: Document) -> dict[str, Found]:
         several.sort(key=lambda one: (-one.proof.held, -len(one.rows)))
         newest = max(one.columns[0].year if one.columns[0].year > one.columns[-1].year else one.columns[-1].year for one in several)
         current = [one for one in several if newest in (one.columns[0].year, one.columns[-1].year)]
-        chosen[kind] = current[0]
+        if all(_same(kind, current[0], other) for other in current[1:]):
+            chosen[kind] = current[0]
     return chosen
+
+
+def _same(kind: str, one: Found, other: Found) -> bool:
+    """Whether two sets show the same in what tells a group from its parts; a set with fewer proofs does not count."""
+    if other.proof.held < one.proof.held:
+        return True
+    for line in _KEYS[kind]:
+        left, right = Finder(one.rows).found(line), Finder(other.rows).found(line)
+        if left and right and left[0].values and right[0].values:
+            ours = {c.year: v.number for c, v in zip(one.columns, left[0].values, strict=True)}
+            theirs = {c.year: v.number for c, v in zip(other.columns, right[0].values, strict=True)}
+            if any(ours[year] != theirs[year] for year in ours.keys() & theirs.keys()):
+                return False
+    return True
 
 
 def _candidates(pages: Sequence[Page]) -> Iterator[Found]:
     for place, page in enumerate(pages):
-        lower = page.text.lower()
-        if "total" not in lower and "net" not in lower:
+        if not _HINT.search(page.text.replace("\u00a0", " ")):
             continue
         grid_table = read_table(page)
         if grid_table is None or grid_table.strange:
@@ -152,12 +171,17 @@ class GridFiling:
             return f"rows differ that may be meant: {', '.join(repr(row.label[:40]) for row in rows[:3])}"
         if rows[0].values[place].percent:
             return "the row shows percentages"
+        if line_rules()[line].strict and re.search(r"\bnet\b|\(", rows[0].label.lower()):
+            return f"the row {rows[0].label[:60]!r} is of a net amount"
         return _unlike(line_rules()[line].only, one.rows, rows[0])
 
     def _made(self, one: Found, line: str, year: int, row: GridRow, place: int) -> Cell | str:
         token = row.values[place]
         shown = token.number or Decimal(0)
-        scale = Decimal(1) if line.startswith("eps_") else one.scale
+        ones = line.startswith("eps_") or (line.startswith("shares_") and one.table.shares_in_ones)
+        scale = Decimal(1) if ones else one.scale
+        if line.startswith("shares_") and not _FEWEST <= shown * scale <= _MOST:
+            return "the number of shares cannot be in the statement's scale"
         decimals = max(0, -int(shown.as_tuple().exponent))
         cell = Cell(
             line,
@@ -202,7 +226,8 @@ def _unlike(only: str, rows: Sequence[GridRow], row: GridRow) -> str:
         return "others than shareholders have a part, and no row shows that of shareholders"
     if only == "all" and shared and row.words[:2] != ("total", "equity"):
         return "others than shareholders have a part, and no row shows all equity"
-    if only == "no-current-portion" and "portion" not in row.words and any({"current", "portion"} <= set(one.words) for one in rows):
+    current = [one for one in rows if {"current", "portion"} <= set(one.words) or {"due", "within"} <= set(one.words) or "maturity" in one.words]
+    if only == "no-current-portion" and "portion" not in row.words and current:
         return "current portions of long-term debt stand in another row"
     return ""
 

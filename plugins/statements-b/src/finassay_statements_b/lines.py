@@ -56,6 +56,14 @@ def _rules(id: str, raw: Mapping[str, Any]) -> LineRules:
     return LineRules(id, rules, after, before, raw.get("only", ""), raw.get("strict", False))
 
 
+_MERE: Final = frozenset(("basic", "diluted", "total", "and"))
+
+
+def _words(row: GridRow) -> tuple[str, ...]:
+    """A row's words; a mere `Basic` or `Total` means what the heading above says."""
+    return (*row.above, *row.words) if row.words and set(row.words) <= _MERE else row.words
+
+
 _ZONE_LINES: Final = {"tax": "income_tax", "net": "net_income_total"}
 
 
@@ -79,7 +87,7 @@ class Finder:
     def _find(self, rules: LineRules) -> list[int]:
         low, high = self._edge(rules.after, -1), self._edge(rules.before, len(self.rows))
         for rule in rules.rules:
-            fits = [place for place in range(low + 1, high) if rule.fits(self.rows[place].words)]
+            fits = [place for place in range(low + 1, high) if rule.fits(_words(self.rows[place]))]
             if fits:
                 return fits
         return []

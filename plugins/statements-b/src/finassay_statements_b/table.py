@@ -42,6 +42,8 @@ class GridRow:
     """Whether the figures could be read otherwise and no sum has decided."""
     blank: frozenset[int] = frozenset()
     """Columns that are empty."""
+    above: tuple[str, ...] = ()
+    """Stems of the heading above."""
 
 
 @frozen
@@ -72,7 +74,7 @@ def read_table(page: Page) -> GridTable | None:
     scale = next((_SCALES[s] for t in (*head_words, *after) if (s := stem(t.text)) in _SCALES), None)
     if scale is None:
         return None
-    strange = next((t.text for t in head_words if _is_strange(t.text)), "")
+    strange = next((t.text for t in head_words if _is_strange(t.text)), "") or _part_of_year(head_words)
     rows = _rows(page, lines, last, len(columns))
     text = " ".join(stem(t.text) for t in (*head_words, *after))
     apart = "except share" in text or "except number of share" in text or "per share and share" in text
@@ -88,6 +90,15 @@ def more_rows(page: Page, columns: int) -> tuple[GridRow, ...]:
 def _is_strange(text: str) -> bool:
     word = "".join(c for c in text.lower() if c.isalpha())
     return word in _STRANGE or word.startswith(_STRANGE_STEMS)
+
+
+def _part_of_year(words: Sequence[Token]) -> str:
+    """`three months` or `13 weeks` in a head, or nothing."""
+    for before, token in zip(words, words[1:], strict=False):
+        unit, count = stem(token.text), before.text.lower()
+        if (unit == "month" and count in ("three", "six", "nine")) or (unit == "week" and count in ("13", "26", "39", "thirteen", "twenty-six", "thirty-nine")):
+            return f"{before.text} {token.text}"
+    return ""
 
 
 def year_in(token: Token) -> int | None:
@@ -174,6 +185,7 @@ def _rows(page: Page, lines: Sequence[Tokens], last: tuple[int, int], count: int
     edges = _edges(lines[last[0] :], count)
     out: list[GridRow] = []
     held: list[Token] = []
+    heading: tuple[str, ...] = ()
     for number in range(last[0], len(lines)):
         line = lines[number][last[1] + 1 :] if number == last[0] else lines[number]
         label: list[Token] = []
@@ -186,7 +198,9 @@ def _rows(page: Page, lines: Sequence[Tokens], last: tuple[int, int], count: int
             if row is None:
                 label = [*label, *piece]
                 continue
-            out.append(row)
+            if held and not _unfinished(held, label):
+                heading = stems(held)
+            out.append(evolve(row, above=heading))
             label, held, cut = [], [], True
         if label:
             held = label if cut or not _unfinished(held, label) else [*held, *label]
@@ -206,7 +220,7 @@ def _pieces(line: Tokens) -> list[list[Token]]:
 
 def _row(page: Page, held: list[Token], label: list[Token], run: list[Token], count: int, edges: Sequence[float], at_end: bool) -> GridRow | None:
     """The row that ends with a run of figures; None where the figures belong to the label."""
-    words = [*held, *label] if _unfinished(held, label) else label
+    words = _without_heading([*held, *label] if _unfinished(held, label) else label)
     if len(run) < count:
         placed = _by_edges(run, edges)
         if placed is not None:
@@ -218,6 +232,16 @@ def _row(page: Page, held: list[Token], label: list[Token], run: list[Token], co
     row = _made(page, [*words, *run[:extra]] if extra else words, run[extra:], frozenset())
     joined = bool(label) and label[-1].text.lower().strip(",") in _JOINERS
     return evolve(row, doubtful=extra > 0 and not joined)
+
+
+def _without_heading(words: Sequence[Token]) -> list[Token]:
+    """A label without the heading that extraction joined to it: up to a colon, or up to `activities` after `cash flows`."""
+    colon = max((place for place, token in enumerate(words[:-1]) if token.text.endswith(":")), default=-1)
+    kept = list(words[colon + 1 :])
+    plain = [stem(token.text) for token in kept]
+    if plain[:2] == ["cash", "flow"] and "activity" in plain[:-1]:
+        return kept[plain.index("activity") + 1 :]
+    return kept
 
 
 def _made(page: Page, words: Sequence[Token], values: Sequence[Token], blank: frozenset[int]) -> GridRow:

@@ -1,0 +1,1 @@
+"""Measuring: how well rubrics, their values and their grading agree with experts."""

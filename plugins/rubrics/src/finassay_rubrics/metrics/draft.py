@@ -1,0 +1,159 @@
+"""What the offline families write for an obligation: one numeric criterion for each metric and year that they can ground."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from finassay.api.research import Assignment, Derivation, Draft, DraftCriterion, DraftRoute, Period, Question
+from finassay_rubrics.metrics.ask import AskError, understand
+from finassay_rubrics.metrics.formula import FormulaError
+from finassay_rubrics.metrics.ground import ORIGINAL
+from finassay_rubrics.metrics.table import Metric, table
+from finassay_rubrics.metrics.terms import YEAR, definitions, fold, names_in, year_of
+
+Derive = Callable[[Question], Derivation]
+MAX_CRITERIA: Final = 12
+_EACH: Final = re.compile(r"\beach\b|\bevery\b|\ball (?:the )?(?:years|periods)\b")
+
+
+def draft(assignment: Assignment, derive: Derive) -> Draft:
+    """Criteria of one obligation. What is no metric of primary statements gives one unresolved criterion with the reason."""
+    query = str(assignment.context.get("query", ""))
+    metrics = _metrics(assignment, query)
+    if not metrics:
+        return Draft((_unresolved(assignment, "asks for no metric of primary statements, which is all that this family reads"),))
+    years = _years(assignment, query)
+    if not years:
+        return Draft((_unresolved(assignment, "names no fiscal year"),))
+    entity = _entity(assignment.context)
+    criteria: list[DraftCriterion] = []
+    for metric in metrics:
+        for asked, combined in _periods(assignment.what, query, years):
+            question = _question(assignment, query, metric, asked, combined, entity)
+            criteria.append(_criterion(assignment, question, metric, combined, derive, len(criteria) + 1))
+    return Draft(tuple(criteria[:MAX_CRITERIA]))
+
+
+def _metrics(assignment: Assignment, query: str) -> list[Metric]:
+    """Metrics named in the obligation, else those of the query's bindings."""
+    own = [name.id for name in names_in(definitions(fold(assignment.what)).rest)]
+    if not own:
+        spans = " ; ".join(str(b.get("span", "")) for b in _bindings(assignment.context, "metrics"))
+        own = [name.id for name in names_in(fold(spans))]
+    if not own and not _bindings(assignment.context, "metrics"):
+        own = [name.id for name in names_in(definitions(fold(query)).rest)][:1]
+    return [table().metrics[id] for id in dict.fromkeys(own)]
+
+
+def _bindings(context: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
+    found = context.get("bindings", {})
+    several = found.get(kind, ()) if isinstance(found, Mapping) else ()
+    return [one for one in several if isinstance(one, Mapping)] if isinstance(several, Sequence) else []
+
+
+def _entity(context: Mapping[str, Any]) -> str:
+    return next((str(one.get("span") or one.get("canonical") or "") for one in _bindings(context, "entities")), "")
+
+
+def _years(assignment: Assignment, query: str) -> list[int]:
+    for text in (assignment.what, " ; ".join(str(b.get("span", "")) for b in _bindings(assignment.context, "periods")), query):
+        found = sorted({year_of(match) for match in YEAR.finditer(fold(text))})
+        if found:
+            span = re.search(r"\d\s*(?:-|to|through)\s*(?:fy\s*|fiscal\s*)?\d", fold(text))
+            return list(range(found[0], found[-1] + 1)) if span and len(found) == 2 and found[-1] - found[0] <= 10 else found
+    return []
+
+
+_COMBINED: Final = re.compile(r"\baverage\b|\bmean\b|\bcagr\b|\bchange\b|\bgrowth\b|\byear[- ]over[- ]year\b|\bby how much\b", re.IGNORECASE)
+
+
+def _periods(what: str, query: str, years: Sequence[int]) -> list[tuple[tuple[int, ...], str]]:
+    """The years of each criterion, and the word that combines several: `average`, `change`, `growth`, `CAGR`."""
+    if len(years) == 1 or _EACH.search(fold(what)) or not (match := _COMBINED.search(what)):
+        return [((year,), "") for year in years]
+    del query
+    word = match[0].lower()
+    kind = "average" if word in ("average", "mean") else "CAGR" if word == "cagr" else "growth" if word == "growth" else "change"
+    return [((years[0], years[-1]), kind)]
+
+
+def _question(assignment: Assignment, query: str, metric: Metric, years: tuple[int, ...], combined: str, entity: str) -> Question:
+    label = f"FY{years[0]}" if len(years) == 1 else f"FY{years[0]} - FY{years[-1]}"
+    name = metric.names[0]
+    texts = {
+        "": f"States the {name} of {label}",
+        "average": f"States the {len(range(years[0], years[-1] + 1))} year average {name} over {label}",
+        "change": f"States the change in {name} from FY{years[0]} to FY{years[-1]}",
+        "growth": f"States the growth of {name} from FY{years[0]} to FY{years[-1]}, in units of percents",
+        "CAGR": f"States the CAGR of {name} from FY{years[0]} to FY{years[-1]}",
+    }
+    body = next((text for defined, text in definitions(fold(query)).bodies.items() if defined in {fold(n) for n in metric.names}), "")
+    return Question(
+        id=f"{assignment.obligation}.{metric.id}.{'-'.join(map(str, years))}",
+        text=texts[combined],
+        metric=metric.id,
+        definition=body,
+        entity=entity,
+        period=Period(label),
+        decimals=_decimals(query, metric),
+    )
+
+
+def _decimals(query: str, metric: Metric) -> int | None:
+    try:
+        return understand(Question("", query, metric.id, period=Period("FY2000"))).decimals
+    except (AskError, FormulaError):
+        return None
+
+
+def _criterion(assignment: Assignment, question: Question, metric: Metric, combined: str, derive: Derive, number: int) -> DraftCriterion:
+    first = derive(question)
+    routes = [DraftRoute("any", "", "", first)] if first.value is not None else []
+    if first.value is not None and metric.routes and not question.definition:
+        routes = _routes(metric, question, first, derive)
+    if first.value is not None and len(routes) == 1 and routes[0].route == "any":
+        routes += _vintage(question, first, derive)
+    return DraftCriterion(
+        id=f"{assignment.obligation}.{number}",
+        text=question.text,
+        kind="numeric",
+        principles=tuple(line.split(" ", 1)[0] for line in assignment.principles),
+        bindings=_used(assignment.context, combined),
+        routes=tuple(routes),
+        question=question,
+        must_pass=number == 1 and bool(routes),
+        reason="" if routes else first.reason,
+    )
+
+
+def _routes(metric: Metric, question: Question, first: Derivation, derive: Derive) -> list[DraftRoute]:
+    """The metric's conventions: the first is what was derived, others where they can be grounded and give another value."""
+    from attrs import evolve
+
+    found = [DraftRoute(metric.routes[0].route, metric.routes[0].topic, metric.routes[0].convention, first)]
+    for route in metric.routes[1:]:
+        other = derive(evolve(question, convention=f"{route.topic}:{route.route}"))
+        if other.value is not None and all(other.value != one.derivation.value for one in found):
+            found.append(DraftRoute(route.route, route.topic, route.convention, other))
+    return found if len(found) > 1 else [DraftRoute("any", "", "", first)]
+
+
+def _vintage(question: Question, first: Derivation, derive: Derive) -> list[DraftRoute]:
+    """The value as first reported, where a later filing restates it."""
+    from attrs import evolve
+
+    original = derive(evolve(question, convention=ORIGINAL))
+    if original.value is None or original.value == first.value:
+        return []
+    return [DraftRoute("original", "vintage", "as reported in the annual report of that year", original)]
+
+
+def _used(context: Mapping[str, Any], combined: str) -> tuple[str, ...]:
+    del combined
+    kinds = ("entities", "metrics", "periods")
+    return tuple(str(one["id"]) for kind in kinds for one in _bindings(context, kind) if one.get("id"))
+
+
+def _unresolved(assignment: Assignment, reason: str) -> DraftCriterion:
+    principles = tuple(line.split(" ", 1)[0] for line in assignment.principles)
+    return DraftCriterion(f"{assignment.obligation}.1", assignment.what, "text", principles, _used(assignment.context, ""), reason=reason)
