@@ -1,0 +1,91 @@
+"""A rubric's folder while it is made: every step in a file of its own, so that the same command goes on wherever it was killed.
+
+query.txt  context.json  budget.json  manifest.json      what is made, frozen before any research
+sources.jsonl                                             what was asked of sources and scripts, with digests
+drafts/OBLIGATION/TRY.json  violations.jsonl              what the writer handed in, and why it came back
+reviews/CRITERION.TRY.json  scripts/                      what the reviewer found without seeing it
+moves.json  rubric.json  rubric.md  rubric.html           the rubric
+queue/ITEM.json                                           what waits for a person, with everything needed to decide
+"""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import define, field
+
+from finassay.api.errors import InvalidFileError, UsageError
+from finassay.records.files import write_atomically
+
+MAX_BYTES: Final = 64 * 2**20
+
+
+@define
+class RubricFolder:
+    """Reads and writes the steps. A file that is there is whole."""
+
+    root: Path
+    _lock: threading.Lock = field(init=False, factory=threading.Lock)
+
+    def has(self, name: str) -> bool:
+        return (self.root / name).is_file()
+
+    def read(self, name: str) -> Any:
+        """The JSON of a step. Raises `InvalidFileError`."""
+        path = self.root / name
+        try:
+            if path.stat().st_size > MAX_BYTES:
+                raise InvalidFileError(f"{path}: too large")
+            return json.loads(path.read_text("utf-8"))
+        except OSError as error:
+            raise InvalidFileError(f"{path}: cannot be read: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
+            raise InvalidFileError(f"{path}: not JSON: {error}") from error
+
+    def write(self, name: str, data: Any) -> None:
+        self.write_text(name, json.dumps(data, ensure_ascii=False, indent=1, default=str) + "\n")
+
+    def write_text(self, name: str, text: str) -> None:
+        write_atomically(self.root / name, text.encode("utf-8", "replace"))
+
+    def append(self, name: str, entry: Mapping[str, Any]) -> None:
+        """A line of a log. A torn last line, which only a crash leaves, counts for nothing."""
+        path = self.root / name
+        line = json.dumps(entry, ensure_ascii=False, default=str) + "\n"
+        with self._lock:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
+            with open(path, "a", encoding="utf-8") as stream:
+                stream.write(("\n" if torn else "") + line)
+
+    def lines(self, name: str) -> Iterator[dict[str, Any]]:
+        path = self.root / name
+        for line in path.read_text("utf-8").splitlines() if path.exists() else ():
+            try:
+                data = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(data, dict):
+                yield data
+
+    def claim(self, manifest: Mapping[str, Any]) -> None:
+        """Begin a rubric here, or go on with it. Raises `UsageError` if another one lies here."""
+        if not self.has("manifest.json"):
+            if self.root.is_dir() and any(self.root.iterdir()):
+                raise UsageError(f"{self.root} holds something else", hint="Choose another --out.")
+            self.write("manifest.json", manifest)
+            return
+        old = self.read("manifest.json")
+        differ = sorted(name for name in manifest if old.get(name) != manifest[name])
+        if differ:
+            raise UsageError(f"{self.root} holds a rubric with another {', '.join(differ)}", hint="Choose another --out, or give the same.")
+
+    def queue(self, name: str, **what: Any) -> None:
+        """Leave something for a person."""
+        self.write(f"queue/{name}.json", {"item": name, **what})
+
+    def queued(self) -> list[dict[str, Any]]:
+        folder = self.root / "queue"
+        return [self.read(f"queue/{p.name}") for p in sorted(folder.glob("*.json"))] if folder.is_dir() else []
