@@ -223,6 +223,44 @@ def test_a_gateway_that_nobody_closed_does_not_hold_up_the_program():
     assert not Path(done.stdout.strip()).exists()
 
 
+LOUD = """
+import logging, os, sys
+logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+import httpx2
+from finassay.api.channel import ChannelSpec, ServerSpec
+from finassay.api.gateway import GatewaySpec
+from finassay_gateway.gateway import StandardGateway
+from finassay_gateway.options import GatewayOptions
+from finassay_models_kit.testing import Served, loopback
+
+key = os.environ["ANTHROPIC_API_KEY"]
+with loopback([Served(200, {"type": "message"}, {"X-Key": key})]) as server:
+    spec = ServerSpec(url=server.url + "/mcp?apikey=${ANTHROPIC_API_KEY}", secrets=("ANTHROPIC_API_KEY",), start_seconds=5.0)
+    gateway = StandardGateway(GatewayOptions(upstreams={"anthropic": {"url": server.url}}))
+    session = gateway.open(GatewaySpec("s", upstreams=("anthropic",)))
+    with httpx2.Client(trust_env=False, verify=False) as http:
+        http.post(session.access.urls["anthropic"] + "/v1/messages", json={"model": "t"}, headers={"x-api-key": session.access.token})
+    try:
+        gateway.open(GatewaySpec("s", channels=(ChannelSpec("c", "x", frozenset(), server=spec),)))
+    except Exception as error:
+        print(error)
+    gateway.close()
+    assert len(server.asked) >= 2
+"""
+
+
+def test_nothing_is_logged_that_holds_a_key(keys):
+    """In a program of its own that logs everything, from the first call on."""
+    import os
+    import subprocess
+    import sys
+
+    done = subprocess.run([sys.executable, "-c", LOUD], capture_output=True, text=True, timeout=120, check=True, env=dict(os.environ))
+    assert "httpx2" in done.stderr  # the client of the program itself logs as before
+    assert "does not start" in done.stdout
+    assert keys["ANTHROPIC_API_KEY"] not in done.stdout + done.stderr
+
+
 def test_making_one_imports_nothing_heavy():
     import subprocess
     import sys

@@ -103,15 +103,15 @@ class StandardGateway:
 
 
 def _preload(channels: bool) -> None:
-    """Import what sessions need, here and not in the event loop, which would keep all other sessions waiting."""
-    import httpx2  # noqa: F401
+    """Import what sessions need, here and not in the event loop, which would keep all other sessions waiting; then keep it quiet."""
+    import httpx2
 
     import finassay_gateway.relay
-
-    if channels:
-        import finassay_gateway.channels  # noqa: F401
     from finassay_gateway.quiet import hush
 
+    httpx2.AsyncHTTPTransport(verify=False)  # imports what it is made of
+    if channels:
+        import finassay_gateway.channels  # noqa: F401
     hush()
 
 
