@@ -29,6 +29,8 @@ from finassay_sandbox_local.keyrings import join_own_keyring
 
 STDERR_TAIL: Final = 16_384
 CUT_MARK: Final = b" [line cut]"
+PIPE_BYTES: Final = 2**20
+"""Room of a program's output. Some programs end without waiting until what they wrote has been taken: a large pipe holds it."""
 LOOK_SECONDS: Final = 0.2
 """How often a reader looks whether a program ended whose pipe somebody else still holds."""
 
@@ -107,6 +109,9 @@ class BoundedProcess:
         finally:
             if supervision:
                 os.close(told)
+        assert self._popen.stdout is not None
+        with contextlib.suppress(OSError):  # refused where a user has many large pipes
+            fcntl.fcntl(self._popen.stdout.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         self._code: int | None = None
         self._tail = bytearray()
         self._waiting, self._reading = threading.Lock(), threading.Lock()
