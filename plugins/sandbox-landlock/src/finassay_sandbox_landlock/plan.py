@@ -71,17 +71,16 @@ def plan(spec: BoxSpec, tier: Tier, own: Path, cwd: Path, tmp_bytes: int) -> dic
     hidden = [path for given in spec.hidden if (path := given.resolve()).exists()]
     granted = [*readable, *(Path(name) for name in SYSTEM)]
     shown = granted if tier.spaces else [part for path in granted for part in beside(path, hidden)]
+    covers = list(_covers([workspace, *readable]))  # what is left in them may be listed: modules are looked up by their folder's list
     return {
         "spaces": _spaces(spec, tier),
         "user": tier.user,
         "relay": str(Path(relay.__file__).parent),
         "ways": [(service.port, str(service.socket.resolve())) for service in spec.services] if tier.spaces and not spec.network else [],
         "mounts": _mounts(tier, hidden, own, tmp_bytes) if tier.spaces else [],
-        "covers": [
-            (folder, kept, str(workspace), f"mode={mode},size={tmp_bytes}") for folder, kept, mode in _covers([workspace, *readable])
-        ],
+        "covers": [(folder, kept, str(workspace), f"mode={mode},size={tmp_bytes}") for folder, kept, mode in covers],
         "cwd": str(cwd),
-        **_landlock(spec, tier, workspace, shown, granted),
+        **_landlock(spec, tier, workspace, shown, [*granted, *(Path(folder) for folder, _, _ in covers if tier.spaces)]),
         "filter": instructions(_sockets(spec, tier), apart=False, shared_memory=tier.spaces, truncate=tier.abi >= 3),
     }
 
