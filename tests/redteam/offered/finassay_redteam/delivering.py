@@ -147,7 +147,7 @@ def scripts(tried: Way) -> None:
         "folder = os.open('.', os.O_RDONLY)\n"
         "for _ in range(1500):\n"
         "    os.mkdir('d' * 20, dir_fd=folder); folder = os.open('d' * 20, os.O_RDONLY, dir_fd=folder)\n"
-        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True)\n"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(604.25)'], start_new_session=True)\n"
         "json.dump(told, open('told.json', 'w')); print(json.dumps(told))\n"
         "while True: pass\n",
     )
