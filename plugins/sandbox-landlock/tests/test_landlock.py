@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from finassay.api.errors import SandboxError
-from finassay.api.sandbox import BoxSpec, Isolation, Service
+from finassay.api.sandbox import BoxSpec, Isolation, Probe, Service
+from finassay.catalog.catalog import Catalog
+from finassay.runs.build import best_sandbox
 from finassay.runs.interpreter import interpreter_folders
 from finassay.testing.cases import ComponentConformance
 from finassay_sandbox_landlock import sandbox as module
@@ -246,3 +248,21 @@ def test_close_leaves_nothing_but_the_workspace(open_box):
     assert not own.exists()
     assert (box.workspace / "kept").read_text() == "kept\n"
     assert threading.active_count() < 50
+
+
+# -- the order of the defaults --------------------------------------------------------------------------------------------
+
+
+@needs_landlock
+def test_it_is_the_default_after_bubblewrap_and_before_local(monkeypatch):
+    bubblewrap = pytest.importorskip("finassay_sandbox_bubblewrap.sandbox").BubblewrapSandbox
+    works = Probe(True, "works")
+    monkeypatch.setattr(bubblewrap, "probe", lambda self: works)
+    assert best_sandbox(Catalog.installed()) == "bubblewrap"
+    monkeypatch.setattr(bubblewrap, "probe", lambda self: Probe(False, "no namespaces"))
+    assert best_sandbox(Catalog.installed()) == "landlock"
+    least = Tier(1, spaces=False)
+    monkeypatch.setattr(LandlockSandbox, "_found", (least, works))  # also where it isolates the least
+    assert best_sandbox(Catalog.installed()) == "landlock"
+    monkeypatch.setattr(LandlockSandbox, "_found", (None, Probe(False, "no Landlock")))
+    assert best_sandbox(Catalog.installed()) == "local"

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -218,7 +219,7 @@ def _killed(subject: SandboxSubject) -> None:
         require(options is not None, "the sandbox keeps no `options`, so that it cannot be made again in another process")
         harness = subprocess.Popen(
             [
-                *_interpreter(),
+                sys.executable,
                 "-c",
                 code,
                 offered.__module__,
@@ -228,6 +229,7 @@ def _killed(subject: SandboxSubject) -> None:
                 python(box),
                 program,
             ],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdout=subprocess.PIPE,
         )
         try:
@@ -247,9 +249,3 @@ def _killed(subject: SandboxSubject) -> None:
             return sizes[-1] == (box.workspace / "beat").stat().st_size
 
         require(until(still, 10), "a daemon outlives a harness that was killed")
-
-
-def _interpreter() -> list[str]:
-    import sys
-
-    return [sys.executable]
