@@ -260,4 +260,6 @@ def test_the_cost_of_a_turn_is_what_the_sessions_total_grew_by(agent, begin):
 def test_bare_mode_is_another_agent(agent, begin):
     with ModelServer(Script([Mcp("price", "get_price", {"symbol": "AAA"}), Say("Bare.")])) as server:
         assert begin(agent(bare=True), server).send("Hello.").text == "Bare."
-    assert {tool.name for tool in server.calls[0].request.tools} == {"Bash", "Edit", "Read", "mcp__price__get_price"}
+    names = {tool.name for tool in server.calls[0].request.tools}
+    assert {name for name in names if not name.startswith("mcp__")} == {"Bash", "Edit", "Read"}
+    assert "mcp__price__get_price" in names
