@@ -45,8 +45,10 @@ class Statement:
 
     def fitting(self, line: str) -> list[tuple[Page, Row]]:
         """The rows that a line's first fitting expression finds."""
+        each = line.startswith(("eps_", "shares_"))
+        kept = [(page, row) for page, row in self.rows if each or not _PER_SHARE.search(row.section)]
         for pattern in labels().get(line, ()):
-            found = [(page, row) for page, row in self.rows if any(pattern.fullmatch(name) for name in names_of(row.label, row.section))]
+            found = [(page, row) for page, row in kept if any(pattern.fullmatch(name) for name in names_of(row.label, row.section))]
             if found:
                 return found
         return []
@@ -59,6 +61,7 @@ class Statement:
 _HEADING: Final = re.compile(
     r"^(?:cash flows?(?: -)? (?:from )?(?:operating|investing|financing) activities|(?:current )?assets|less|(?:liabilities and .{0,40}equity )?current liabilities):? "
 )
+_PER_SHARE: Final = re.compile(r"(?i)\bper\s+(?:\w+\s+)?share")
 _SHORT: Final = re.compile(r"(?:total|basic|diluted|basic and diluted)")
 
 
@@ -74,6 +77,7 @@ def names_of(label: str, section: str = "") -> tuple[str, ...]:
 def _compared(label: str) -> str:
     plain = label.lower().replace("’", "'").replace("—", "-").replace("–", "-").replace("\u2010", "-")
     plain = re.sub(r"\((?:see )?notes? [^)]*\)|,? ?(?:see )?notes? \d+(?:(?:,| and) \d+)*|\(\d\)|\(pp&e\)", " ", plain)
+    plain = re.sub(r"-{2,}", " - ", plain)
     plain = re.sub(r"\s*-\s+|\s+-\s*", " - ", re.sub(r"\s+", " ", plain)).strip(" :*-")
     return re.sub(r"^.*\b(?:19|20)\d\d ", "", plain)
 
@@ -121,7 +125,9 @@ def _read(pages: Sequence[Page], place: int, head: Head) -> Statement | None:
         again = next(iter(heads(after.text)), None)
         if again is not None and again.kind == head.kind and again.columns == head.columns and again.scale == head.scale:
             found += [(after, row) for row in rows(after.text, again.end, len(head.columns))]
-        elif again is None and (continues(after.text, head.kind) or not re.search(r"(?i)statements? of|balance sheet|notes to", after.text[:300])):
+        elif again is None and (
+            continues(after.text, head.kind) or not re.search(r"(?i)statements? of|balance sheet|notes to", after.text[:300])
+        ):
             found += [(after, row) for row in rows(after.text, 0, len(head.columns))]
         statement = evolve(statement, rows=tuple(found))
     full = sum(1 for _, row in found if row.values)
@@ -132,7 +138,11 @@ def _holds(statement: Statement) -> bool:
     """Whether assets are what liabilities and equity come to, where both are shown."""
     if statement.head.kind != "balance":
         return True
-    totals = [[v.number for v in row.values] for line in ("total_assets", "total_liabilities_and_equity") for _, row in statement.fitting(line)[:1]]
+    totals = [
+        [v.number for v in row.values]
+        for line in ("total_assets", "total_liabilities_and_equity")
+        for _, row in statement.fitting(line)[:1]
+    ]
     return len(totals) == 2 and totals[0] == totals[1] and bool(totals[0])
 
 
@@ -147,6 +157,12 @@ def _unclear(statement: Statement, line: str, row: Row) -> str:
         return "the statement has noncontrolling interests and no total of shareholders' equity"
     if line == "equity_total" and shared and not re.match(r"total equity", own):
         return "the statement has noncontrolling interests and no total of all equity"
+    if (
+        line == "ppe_net"
+        and "net" not in own
+        and any(re.search(r"accumulated (?:depreciation|amorti)|\bgross\b|(?:plant|equipment).*at cost", label) for label in labels)
+    ):
+        return "the row is not said to be net of depreciation, and depreciation stands in a row of its own"
     current = any(re.search(r"current (?:portion|maturities)|due within", label) for label in labels if label != own)
     if line == "short_term_debt" and current and "current" not in own:
         return "current portions of long-term debt stand in a row of their own"
@@ -229,14 +245,19 @@ class LabelFiling:
 
     def _signed(self, statement: Statement, place: int, cell: Cell) -> Cell | str:
         """A tax charge may stand with or without brackets: which it is, income before and after it tells."""
-        sides = [[row.values[place].number for _, row in statement.fitting(line)[:1] if row.values] for line in ("pretax_income", "net_income_total")]
+        sides = [
+            [row.values[place].number for _, row in statement.fitting(line)[:1] if row.values]
+            for line in ("pretax_income", "net_income_total")
+        ]
         if not all(sides):
             return "nothing shows whether the tax is a charge or a credit"
         (before,), (after,) = sides
         shown = cell.value / cell.scale
         return evolve(cell, reversed=abs(before + shown - after) < abs(before - shown - after))
 
-    def _cell(self, statement: Statement, line: str, year: int, page: Page, row: Row, value: Value, column: Column, basis: str) -> Cell | str:
+    def _cell(
+        self, statement: Statement, line: str, year: int, page: Page, row: Row, value: Value, column: Column, basis: str
+    ) -> Cell | str:
         head = statement.head
         if value.percent:
             return "the row shows percentages"

@@ -12,7 +12,7 @@ MONTHS: Final = ("january", "february", "march", "april", "may", "june", "july",
 _MONTH: Final = "|".join((*MONTHS, *(m[:3] + r"\." for m in MONTHS)))
 _TITLES: Final = (
     ("balance", re.compile(r"balancesheets?|statementsof(?:consolidated)?financial(?:position|condition)")),
-    ("cash", re.compile(r"statements?of(?:consolidated)?cashflows?|cashflowstatements?")),
+    ("cash", re.compile(r"statements?of(?:consolidated)?cashflows?|cashflows?statements?")),
     ("income", re.compile(r"statements?of(?:consolidated)?(?:net)?(?:income|operations|earnings)|incomestatements?")),
 )
 _OTHER: Final = re.compile(r"of(?:consolidated)?(?:other)?comprehensive|equity|redeemable")
@@ -27,7 +27,9 @@ _TITLE_LINES: Final = 14
 _DATE: Final = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})\s*,\s*((?:19|20)\d\d)\b")
 _DAY: Final = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})\b")
 _YEARS: Final = re.compile(r"(?<![\d.,])((?:19|20)\d\d)(?![\d.,]\d|\d)")
-_MONEY: Final = re.compile(r"\$\s*\(?\s*\d|(?<![\w.,$])\(?\d{1,3}(?:,\d{3})+(?:\.\d+)?\)?(?!\w)|(?<![\w.,$])\(?\d+\.\d\)?(?![\w.])|\$\s*[—–-]|(?<!\w)[—–](?:\s+[—–])")
+_MONEY: Final = re.compile(
+    r"\$\s*\(?\s*\d|(?<![\w.,$])\(?\d{1,3}(?:,\d{3})+(?:\.\d+)?\)?(?!\w)|(?<![\w.,$])\(?\d+\.\d\)?(?![\w.])|\$\s*[—–-]|(?<!\w)[—–](?:\s+[—–])"
+)
 
 
 @frozen
@@ -95,7 +97,9 @@ def _sentence(line: str) -> bool:
 
 def _first_row(text: str, start: int) -> int:
     """The beginning of the first line with a figure, or in a joined line the place of the label before it."""
-    masked = re.sub(r"\([^()\n]*(?:except|per share|par value|shares)[^()\n]*\)", lambda m: " " * len(m[0]), text[start:], flags=re.IGNORECASE)
+    masked = re.sub(
+        r"\([^()\n]*(?:except|per share|par value|shares)[^()\n]*\)", lambda m: " " * len(m[0]), text[start:], flags=re.IGNORECASE
+    )
     match = _MONEY.search(masked)
     return start + match.start() if match else len(text)
 

@@ -55,7 +55,10 @@ def rows(text: str, start: int, columns: int) -> list[Row]:
                 found.append(Row(_clean(text[begin : pieces[0][1]]), section, (), begin, end))
                 pending = ""
             elif tail:
-                pending, pending_from = (f"{pending} {tail}" if _goes_on(pending, tail) else tail), (pending_from if _goes_on(pending, tail) else begin)
+                pending, pending_from = (
+                    (f"{pending} {tail}" if _goes_on(pending, tail) else tail),
+                    (pending_from if _goes_on(pending, tail) else begin),
+                )
                 section = pending if _heading(tail) else section
             continue
         for label_from, label_to, values, _ in pieces:
@@ -116,7 +119,10 @@ def _runs(text: str, begin: int, end: int) -> Iterator[list[Value]]:
 
 def _value(text: str, match: re.Match[str], begin: int, end: int) -> Value | None:
     """A match that stands alone between spaces, as a value."""
-    left, right = text[match.start() - 1 : match.start()] if match.start() > begin else " ", text[match.end() : match.end() + 1] if match.end() < end else " "
+    left, right = (
+        text[match.start() - 1 : match.start()] if match.start() > begin else " ",
+        text[match.end() : match.end() + 1] if match.end() < end else " ",
+    )
     lead = match[0][: len(match[0]) - len(match[0].lstrip())]
     if not (left in " \u00a0.\t$" or lead) or right not in " \u00a0\r\t,":
         return None

@@ -58,7 +58,11 @@ def _balance(finder: Finder) -> Iterator[bool]:
     assets, both = _numbers(finder, "total_assets"), _numbers(finder, "total_liabilities_and_equity")
     if assets and both:
         yield assets == both and all(assets)
-    total, liabilities, equity = _numbers(finder, "total_liabilities_and_equity"), _numbers(finder, "total_liabilities"), _numbers(finder, "equity_total")
+    total, liabilities, equity = (
+        _numbers(finder, "total_liabilities_and_equity"),
+        _numbers(finder, "total_liabilities"),
+        _numbers(finder, "equity_total"),
+    )
     if total and liabilities and equity and _close(finder, total, [a + b for a, b in zip(liabilities, equity, strict=True)]):
         yield True
 
@@ -97,7 +101,9 @@ def _income(finder: Finder) -> Iterator[bool]:
         yield _close(finder, [a - abs(b) for a, b in zip(sales, cost, strict=True)], gross)
     total, minority, own = (_numbers(finder, line) for line in ("net_income_total", "minority", "net_income"))
     if total and minority and own:
-        yield _close(finder, [a - abs(b) for a, b in zip(total, minority, strict=True)], own) or _close(finder, [a + abs(b) for a, b in zip(total, minority, strict=True)], own)
+        yield _close(finder, [a - abs(b) for a, b in zip(total, minority, strict=True)], own) or _close(
+            finder, [a + abs(b) for a, b in zip(total, minority, strict=True)], own
+        )
 
 
 def _with_row_between(finder: Finder, before: Sequence[Decimal], tax: Sequence[Decimal], after: Sequence[Decimal]) -> bool:

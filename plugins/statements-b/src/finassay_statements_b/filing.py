@@ -55,7 +55,7 @@ def found_statements(document: Document) -> dict[str, Found]:
         found.setdefault(one.proof.kind, []).append(one)
     chosen: dict[str, Found] = {}
     for kind, several in found.items():
-        several.sort(key=lambda one: (-one.proof.held, -len(one.rows)))
+        several.sort(key=lambda one: (-_covered(one), -one.proof.held, -len(one.rows)))
         newest = max(one.columns[0].year if one.columns[0].year > one.columns[-1].year else one.columns[-1].year for one in several)
         current = [one for one in several if newest in (one.columns[0].year, one.columns[-1].year)]
         if all(_same(kind, current[0], other) for other in current[1:]):
@@ -63,9 +63,15 @@ def found_statements(document: Document) -> dict[str, Found]:
     return chosen
 
 
+def _covered(one: Found) -> int:
+    """How many lines of its statement a table has: a note's table has few of them."""
+    finder = Finder(one.rows)
+    return sum(bool(finder.places(id)) for id, item in table().lines.items() if item.statement == one.proof.kind and id in line_rules())
+
+
 def _same(kind: str, one: Found, other: Found) -> bool:
-    """Whether two sets show the same in what tells a group from its parts; a set with fewer proofs does not count."""
-    if other.proof.held < one.proof.held:
+    """Whether two sets show the same in what tells a group from its parts; a set with far fewer lines does not count."""
+    if _covered(other) * 10 < _covered(one) * 7:
         return True
     for line in _KEYS[kind]:
         left, right = Finder(one.rows).found(line), Finder(other.rows).found(line)
@@ -226,7 +232,12 @@ def _unlike(only: str, rows: Sequence[GridRow], row: GridRow) -> str:
         return "others than shareholders have a part, and no row shows that of shareholders"
     if only == "all" and shared and row.words[:2] != ("total", "equity"):
         return "others than shareholders have a part, and no row shows all equity"
-    current = [one for one in rows if {"current", "portion"} <= set(one.words) or {"due", "within"} <= set(one.words) or "maturity" in one.words]
+    accumulated = any({"accumulated", "depreciation"} <= set(one.words) or "gross" in one.words for one in rows)
+    if only == "net" and "net" not in row.words and accumulated:
+        return "the row is not said to be net, and depreciation stands in another row"
+    current = [
+        one for one in rows if {"current", "portion"} <= set(one.words) or {"due", "within"} <= set(one.words) or "maturity" in one.words
+    ]
     if only == "no-current-portion" and "portion" not in row.words and current:
         return "current portions of long-term debt stand in another row"
     return ""

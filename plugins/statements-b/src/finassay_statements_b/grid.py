@@ -110,7 +110,9 @@ def _apart(tokens: Sequence[Token]) -> bool:
     """Whether these are one figure that spaces took apart: signs around one token with digits."""
     digits = [token for token in tokens if any(c.isdigit() for c in token.text)]
     signs = [token.text for token in tokens if token not in digits]
-    return len(digits) == 1 and all(sign in _SIGNS for sign in signs) or (not digits and len(tokens) == 2 and tokens[0].text == "$" and tokens[1].text in _DASHES)
+    return (len(digits) == 1 and all(sign in _SIGNS for sign in signs)) or (
+        not digits and len(tokens) == 2 and tokens[0].text == "$" and tokens[1].text in _DASHES
+    )
 
 
 def _without_leader(token: Token) -> Iterator[Token]:
@@ -143,7 +145,7 @@ def _figure(tokens: Sequence[Token]) -> Token | None:
         body = body[1:-1].lstrip("$").rstrip("%")
     elif body[:1] in "-–−" and body[1:]:
         negative, body = True, body[1:].lstrip("$")
-    if not body or not body[0].isdigit() and body[0] != "." or not _grouped(body):
+    if not body or (not body[0].isdigit() and body[0] != ".") or not _grouped(body):
         return None
     try:
         number = Decimal(body.replace(",", ""))
@@ -155,7 +157,7 @@ def _figure(tokens: Sequence[Token]) -> Token | None:
 def _grouped(body: str) -> bool:
     """Digits with thousands in groups of three and at most one point."""
     whole, _, fraction = body.partition(".")
-    if fraction and not fraction.isdigit() or "." in fraction:
+    if (fraction and not fraction.isdigit()) or "." in fraction:
         return False
     groups = whole.split(",")
     if not all(group.isdigit() for group in groups if group or len(groups) > 1):

@@ -50,12 +50,14 @@ def line_rules() -> Mapping[str, LineRules]:
 
 def _rules(id: str, raw: Mapping[str, Any]) -> LineRules:
     rules = tuple(
-        Rule(tuple(r["need"].split()), frozenset(r.get("may", "").split()), frozenset(r.get("not", "").split()), r.get("any", False)) for r in raw["rules"]
+        Rule(tuple(r["need"].split()), frozenset(r.get("may", "").split()), frozenset(r.get("not", "").split()), r.get("any", False))
+        for r in raw["rules"]
     )
     after, before = raw["zone"]
     return LineRules(id, rules, after, before, raw.get("only", ""), raw.get("strict", False))
 
 
+_PER_SHARE: Final = frozenset(("per", "share"))
 _MERE: Final = frozenset(("basic", "diluted", "total", "and"))
 
 
@@ -87,7 +89,12 @@ class Finder:
     def _find(self, rules: LineRules) -> list[int]:
         low, high = self._edge(rules.after, -1), self._edge(rules.before, len(self.rows))
         for rule in rules.rules:
-            fits = [place for place in range(low + 1, high) if rule.fits(_words(self.rows[place]))]
+            each = rules.id.startswith(("eps_", "shares_"))
+            fits = [
+                place
+                for place in range(low + 1, high)
+                if rule.fits(_words(self.rows[place])) and (each or not set(self.rows[place].above) >= _PER_SHARE)
+            ]
             if fits:
                 return fits
         return []

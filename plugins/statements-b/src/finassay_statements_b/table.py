@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 from typing import Final
 
 from attrs import evolve, frozen
@@ -13,7 +14,9 @@ from finassay_statements_b.grid import Token, Tokens, grid, stem
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _LONG: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
 _SCALES: Final = {"thousand": Decimal(1000), "million": Decimal(1_000_000), "billion": Decimal(1_000_000_000)}
-_STRANGE: Final = frozenset(("unaudited", "condensed", "quarter", "quarterly", "parent", "schedule", "selected", "index", "forma", "consolidating", "eliminations"))
+_STRANGE: Final = frozenset(
+    ("unaudited", "condensed", "quarter", "quarterly", "parent", "schedule", "selected", "index", "forma", "consolidating", "eliminations")
+)
 _STRANGE_STEMS: Final = ("guarant", "subsidiary-only", "parent-only")
 _JOINERS: Final = frozenset(("and", "of", "or", "to", "note", "notes", "for", "at", "by", "in", "from", "with", "the", "on"))
 HEAD_LINES: Final = 30
@@ -94,9 +97,11 @@ def _is_strange(text: str) -> bool:
 
 def _part_of_year(words: Sequence[Token]) -> str:
     """`three months` or `13 weeks` in a head, or nothing."""
-    for before, token in zip(words, words[1:], strict=False):
+    for before, token in pairwise(words):
         unit, count = stem(token.text), before.text.lower()
-        if (unit == "month" and count in ("three", "six", "nine")) or (unit == "week" and count in ("13", "26", "39", "thirteen", "twenty-six", "thirty-nine")):
+        if (unit == "month" and count in ("three", "six", "nine")) or (
+            unit == "week" and count in ("13", "26", "39", "thirteen", "twenty-six", "thirty-nine")
+        ):
             return f"{before.text} {token.text}"
     return ""
 
@@ -127,9 +132,8 @@ def _columns(lines: Sequence[Tokens]) -> tuple[tuple[Heading, ...], tuple[int, i
 
 def _month(text: str) -> int:
     plain = text.lower().strip(".,")
-    if plain in _LONG:
-        return _LONG.index(plain) + 1
-    return _MONTHS.index(plain) + 1 if plain in _MONTHS or plain == "sept" and (plain := "sep") else 0
+    short = "sep" if plain == "sept" else plain
+    return _LONG.index(plain) + 1 if plain in _LONG else _MONTHS.index(short) + 1 if short in _MONTHS else 0
 
 
 def _day(line: Tokens, place: int) -> bool:
@@ -146,7 +150,9 @@ def _starts_row(line: Tokens, place: int, events: Sequence[tuple[str, int, int, 
     return after is not None and after.number is not None and year_in(after) is None and any(e[0] == "year" for e in events)
 
 
-def _headings(events: Sequence[tuple[str, int, int, tuple[int, int]]]) -> tuple[tuple[Heading, ...], tuple[int, int], tuple[int, int]] | None:
+def _headings(
+    events: Sequence[tuple[str, int, int, tuple[int, int]]],
+) -> tuple[tuple[Heading, ...], tuple[int, int], tuple[int, int]] | None:
     years: list[tuple[int, tuple[int, int]]] = []
     for kind, year, _, where in reversed(events):
         if kind != "year":
@@ -168,7 +174,7 @@ def _headings(events: Sequence[tuple[str, int, int, tuple[int, int]]]) -> tuple[
 
 
 def _falls(years: Sequence[int]) -> bool:
-    return all(0 < a - b <= 2 for a, b in zip(years, years[1:], strict=False))
+    return all(0 < a - b <= 2 for a, b in pairwise(years))
 
 
 def _date(year: int, month: int, day: int) -> date | None:
@@ -218,7 +224,9 @@ def _pieces(line: Tokens) -> list[list[Token]]:
     return found
 
 
-def _row(page: Page, held: list[Token], label: list[Token], run: list[Token], count: int, edges: Sequence[float], at_end: bool) -> GridRow | None:
+def _row(
+    page: Page, held: list[Token], label: list[Token], run: list[Token], count: int, edges: Sequence[float], at_end: bool
+) -> GridRow | None:
     """The row that ends with a run of figures; None where the figures belong to the label."""
     words = _without_heading([*held, *label] if _unfinished(held, label) else label)
     if len(run) < count:
@@ -236,7 +244,14 @@ def _row(page: Page, held: list[Token], label: list[Token], run: list[Token], co
 
 def _without_heading(words: Sequence[Token]) -> list[Token]:
     """A label without the heading that extraction joined to it: up to a colon, or up to `activities` after `cash flows`."""
-    colon = max((place for place, token in enumerate(words[:-1]) if token.text.endswith(":")), default=-1)
+    colon = max(
+        (
+            place
+            for place, token in enumerate(words[:-1])
+            if token.text.endswith(":") and any(len(stem(t.text)) > 2 for t in words[place + 1 :])
+        ),
+        default=-1,
+    )
     kept = list(words[colon + 1 :])
     plain = [stem(token.text) for token in kept]
     if plain[:2] == ["cash", "flow"] and "activity" in plain[:-1]:
@@ -292,8 +307,9 @@ def stems(tokens: Sequence[Token]) -> tuple[str, ...]:
     depth = 0
     for token in tokens:
         opening, closing = token.text.count("("), token.text.count(")")
-        if depth == 0 and not opening and token.number is None:
-            found += [s for s in (stem(part) for part in token.text.replace("/", " ").split()) if s]
+        if depth == 0 and token.number is None:
+            plain = token.text.split("(")[0].replace("/", " ").replace("—", " ").replace("–", " ")
+            found += [s for s in (stem(part) for part in plain.split()) if s]
         depth = max(0, depth + opening - closing)
     return tuple(found)
 
