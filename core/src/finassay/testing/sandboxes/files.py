@@ -317,9 +317,10 @@ own = []  # settings of a namespace that the box has for itself are its own
 if os.readlink("/proc/self/ns/ipc") != V["ipc"]:
     own += ["/proc/sys/fs/mqueue/", *("/proc/sys/kernel/" + n for n in ("auto_msgmni", "msg", "sem", "shm"))]
 if os.readlink("/proc/self/ns/net") != V["net"]: own.append("/proc/sys/net/")
+if os.readlink("/proc/self/ns/pid") != V["pid"]: own += ["/proc/sys/kernel/ns_last_pid", "/proc/sys/kernel/pid_max"]
 answer = [p for p in paths if not p.startswith(tuple(own)) and done(lambda: os.close(os.open(p, os.O_WRONLY)))]"""
     with opened(subject) as box:
-        seen = ask(box, code, ipc=os.readlink("/proc/self/ns/ipc"), net=os.readlink("/proc/self/ns/net"))
+        seen = ask(box, code, **{n: os.readlink(f"/proc/self/ns/{n}") for n in ("ipc", "net", "pid")})
         require(not seen, f"{len(seen)} can be written: {seen[:20]}")
 
 
