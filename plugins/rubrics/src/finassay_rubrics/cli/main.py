@@ -6,6 +6,9 @@ from typing import Any, Final
 import click
 
 COMMANDS: Final = {
+    "bank": ("bank", "Make a task bank from analysts' queries: build it, screen it, freeze it."),
+    "context": ("context", "Take a query apart: signature, bindings, obligations, cutoff; nothing is looked up."),
+    "generate": ("generate", "Make a rubric from a query, guidance and sources; resumable."),
     "show": ("show", "Read a rubric: criteria, values, sources, gates; as a table, Markdown or a page."),
     "grade": ("grade", "Grade answers by a rubric: points, gated points, all-pass, every verdict with its evidence."),
     "schema": ("schema", "Print the JSON schema of a rubric file."),

@@ -1,0 +1,161 @@
+"""`finassay rubric bank`: build, screen, freeze."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from finassay.api.guidance import Guidance
+    from finassay_rubrics.bank.screen import Screened
+
+
+@click.group("bank")
+def command() -> None:
+    """Make a task bank from analysts' queries: build it, screen it, freeze it."""
+
+
+@command.command("build")
+@click.argument("queries", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), help="Folder of the bank; the same command goes on where it was stopped."
+)
+@click.option("--tasks", default=200, show_default=True, type=click.IntRange(1, 5000), help="How many tasks at most.")
+@click.option(
+    "--writer", "writer", default="templates-a", show_default=True, help="Who writes criteria: a rule-based family, or PROVIDER/NAME."
+)
+@click.option("--second", default="templates-b", show_default=True, help="Who writes criteria besides, of another family.")
+@click.option("--signer", default="rules", show_default=True, help="Who makes signatures: rules, or PROVIDER/NAME.")
+@click.option("--embedding", default="tfidf", show_default=True, help="By what signatures are compared.")
+@click.option("--guidance", "packs", multiple=True, default=("general",), show_default=True, help="A guidance pack; may be given again.")
+def build(queries: Path, out: Path, tasks: int, writer: str, second: str, signer: str, embedding: str, packs: tuple[str, ...]) -> None:
+    """Signatures, clusters and criteria from QUERIES: a text file with one a line, JSON lines, or a JSON list."""
+    from finassay.catalog.catalog import Catalog
+    from finassay.models.service import ModelService
+    from finassay_rubrics.bank.build import Builder
+    from finassay_rubrics.bank.criteria import writers
+    from finassay_rubrics.bank.queries import read_queries
+    from finassay_rubrics.bank.screen import open_proposals, propose, read_screen
+    from finassay_rubrics.bank.sign import ModelSigner, RuleSigner
+
+    catalog = Catalog.installed()
+    guidance = _guidance(packs)
+    models = ModelService(catalog, _settings(), folder=out)
+    both = writers(writer, second, models)
+    signs = RuleSigner() if signer == "rules" else ModelSigner(models.get(signer), guidance.instructions.get("signature", ""))
+    comparing = catalog.create("embedding", embedding)[0]
+    found = read_queries(queries)
+    builder = Builder(out, found, signs, comparing, both, guidance, tasks, _told)
+    made = builder.run()
+    path = propose(out, comparing)
+    screened = read_screen(out)
+    took = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in builder.seconds.items())
+    click.echo(f"{len(found)} queries, {sum(len(t.members) for t in made)} different signatures, {len(made)} tasks ({took})")
+    click.echo(f"{sum(len(s.rows) for s in screened)} criteria, {open_proposals(screened)} proposed as duplicates: {path}")
+
+
+def _told(what: str, done: int, of: int) -> None:
+    if done == of or done % 1000 == 0:
+        click.echo(f"{what}: {done} of {of}", err=True)
+
+
+@command.command("screen")
+@click.argument("bank", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--accept", is_flag=True, help="Take every proposal as it is, without asking.")
+def screen(bank: Path, accept: bool) -> None:
+    """Go through the criteria of each task. What is decided stands in screen.txt, which can be edited as well."""
+    from finassay_rubrics.bank.bank import FILE
+    from finassay_rubrics.bank.screen import SCREEN, open_proposals, read_screen, settled, write_screen
+
+    if (bank / FILE).exists():
+        raise click.ClickException(f"{bank} is frozen")
+    screened = read_screen(bank)
+    if accept:
+        write_screen(bank, settled(screened))
+        click.echo(f"{open_proposals(screened)} proposals taken: {bank / SCREEN}")
+        return
+    for place in range(len(screened)):
+        decided = _decide(bank, screened[place], f"{place + 1} of {len(screened)}")
+        if decided is None:
+            break
+        screened[place] = decided
+        write_screen(bank, screened)
+    click.echo(f"{open_proposals(screened)} proposals are open: {bank / SCREEN}")
+
+
+def _decide(bank: Path, one: "Screened", where: str) -> "Screened | None":
+    """A task as a person leaves it; None where they stop."""
+    from attrs import evolve
+
+    while True:
+        _show(bank, one, where)
+        said = click.prompt(
+            "ids to keep or drop, `ok` for the proposals, `task` to drop or keep it, Enter for the next, `q`",
+            default="",
+            show_default=False,
+        )
+        words = said.replace(",", " ").split()
+        if words == ["q"]:
+            return None
+        if not words:
+            return one
+        if words == ["ok"]:
+            one = evolve(one, rows=tuple(evolve(r, mark="drop", note="") if r.mark == "same" else r for r in one.rows))
+        elif words == ["task"]:
+            one = evolve(one, mark="drop" if one.mark == "keep" else "keep")
+        else:
+            unknown = [word for word in words if word not in {row.id for row in one.rows}]
+            if unknown:
+                click.echo(f"no criterion {unknown[0]}")
+            turned = {word for word in words if word not in unknown}
+            one = evolve(one, rows=tuple(evolve(r, mark="drop" if r.mark == "keep" else "keep") if r.id in turned else r for r in one.rows))
+
+
+def _show(bank: Path, one: "Screened", where: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from finassay_rubrics.bank.build import read_tasks
+
+    task = next(task for task in read_tasks(bank) if task.id == one.id)
+    title = f"{where}  {one.id}  {'' if one.mark == 'keep' else '(dropped) '}asked {task.queries} times\n{task.signature.text}"
+    table = Table(title=Text(title), title_justify="left")
+    for head in ("", "id", "principles", "criterion", ""):
+        table.add_column(head)
+    for row in one.rows:
+        style = {"keep": "green", "drop": "red", "same": "yellow"}[row.mark]
+        table.add_row(Text(row.mark, style), Text(row.id), Text(" ".join(row.principles)), Text(row.text), Text(row.note))
+    Console().print(table)
+
+
+@command.command("freeze")
+@click.argument("bank", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--version", "version", default="1", show_default=True, help="What the bank is called from now on.")
+@click.option(
+    "--guidance", "packs", multiple=True, default=("general",), show_default=True, help="The guidance packs that it was built with."
+)
+def freeze(bank: Path, version: str, packs: tuple[str, ...]) -> None:
+    """Give a screened bank its version and digest. It is never changed after that."""
+    from finassay_rubrics.bank.bank import FILE, read_bank
+    from finassay_rubrics.bank.screen import freeze as frozen
+
+    digest = frozen(bank, version, _guidance(packs))
+    made = read_bank(bank)
+    click.echo(
+        f"version {version}, {len(made.tasks)} tasks, {sum(len(t.criteria) for t in made.tasks)} criteria, digest {digest}: {bank / FILE}"
+    )
+
+
+def _guidance(packs: tuple[str, ...]) -> "Guidance":
+    from finassay.catalog.catalog import Catalog
+    from finassay_rubrics.guidance.packs import combined
+
+    catalog = Catalog.installed()
+    return combined([catalog.create("guidance", name)[0].guidance for name in dict.fromkeys(packs)])
+
+
+def _settings() -> Any:
+    from finassay.config.settings import RunSettings, provider_settings
+
+    return provider_settings(RunSettings(agents={}), Path.cwd())

@@ -1,0 +1,47 @@
+"""`finassay rubric context`."""
+
+import json
+from datetime import date
+from pathlib import Path
+
+import click
+
+from finassay.api.errors import InvalidFileError, UsageError
+
+
+def query_of(given: str) -> str:
+    """The query: the text of a file of that name if there is one, else the argument itself. Raises `InvalidFileError`."""
+    path = Path(given)
+    try:
+        is_file = len(given) < 4096 and path.is_file()
+    except OSError:
+        is_file = False
+    if not is_file:
+        return given
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidFileError(f"{path}: is no text in UTF-8: {error}") from error
+
+
+def day_of(text: str) -> date:
+    """Raises `UsageError`."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--cutoff {text!r}: expected a date such as 2023-03-01") from None
+
+
+@click.command("context")
+@click.argument("query")
+@click.option("--cutoff", required=True, help="Last day whose sources count, inclusive: 2023-03-01.")
+@click.option("--bank", type=click.Path(path_type=Path), help="A frozen task bank.")
+def command(query: str, cutoff: str, bank: Path | None) -> None:
+    """Take a query apart: signature, verbatim bindings, obligations, cutoff. Nothing is looked up.
+
+    QUERY is the text, or a file that holds it.
+    """
+    from finassay_rubrics.context.contextualize import contextualize
+
+    held = json.loads((bank / "bank.json").read_text("utf-8")) if bank else None
+    click.echo(json.dumps(contextualize(query_of(query), day_of(cutoff), bank=held), indent=1, ensure_ascii=False))

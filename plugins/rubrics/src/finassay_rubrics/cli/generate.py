@@ -1,0 +1,77 @@
+"""`finassay rubric generate`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from finassay.api.errors import UsageError
+from finassay_rubrics.cli.context import day_of, query_of
+
+if TYPE_CHECKING:
+    from finassay.api.guidance import Guidance
+    from finassay.api.research import Researcher
+    from finassay.api.source import Source
+    from finassay.catalog.catalog import Catalog
+
+
+@click.command("generate")
+@click.argument("query")
+@click.option("--cutoff", required=True, help="Last day whose sources count, inclusive: 2023-03-01.")
+@click.option("--guidance", "packs", multiple=True, default=("general",), show_default=True, help="Guidance pack; repeat to add one.")
+@click.option("--source", "sources", multiple=True, required=True, help="Source, as ID or ID:FOLDER; repeat for several.")
+@click.option("--writer", default="statements-a", show_default=True, help="Who writes: a researcher's id, or PROVIDER/MODEL.")
+@click.option(
+    "--reviewer", default="statements-b", show_default=True, help="Who derives every value again, of another family; 'none' tries without."
+)
+@click.option("--no-validator", is_flag=True, help="Try what the validator is worth.")
+@click.option("--same-family", is_flag=True, help="Try what another family is worth.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The rubric's folder; an existing one is gone on with.")
+def command(
+    query: str,
+    cutoff: str,
+    packs: tuple[str, ...],
+    sources: tuple[str, ...],
+    writer: str,
+    reviewer: str,
+    no_validator: bool,
+    same_family: bool,
+    out: Path,
+) -> None:
+    """Make a rubric: every expected value sourced or computed, derived again by another family, fixed as of the cutoff. Resumable."""
+    from finassay.catalog.catalog import Catalog
+    from finassay_rubrics.context.contextualize import contextualize
+    from finassay_rubrics.generate.assembly import at_work
+    from finassay_rubrics.guidance.packs import combined
+
+    catalog = Catalog.installed()
+    context = contextualize(query_of(query), day_of(cutoff))
+    guidance = combined([_pack(catalog, name) for name in packs])
+    who = _researcher(catalog, writer), None if reviewer == "none" else _researcher(catalog, reviewer)
+    found = {s.id: s for s in (_source(catalog, name) for name in sources)}
+    with at_work(out, context, guidance, who, found, validate=not no_validator, same_family=same_family, told=click.echo) as orchestrator:
+        rubric = orchestrator.make()
+    grounded = sum(1 for c in rubric.criteria if c.status == "grounded")
+    click.echo(f"{out}: {len(rubric.criteria)} criteria, {grounded} grounded; {rubric.status}")
+    for line in rubric.queued[:10]:
+        click.echo(f"  waits for a person: {line}")
+
+
+def _pack(catalog: "Catalog", name: str) -> "Guidance":
+    pack, _ = catalog.create("guidance", name)
+    found: Guidance = pack.guidance
+    return found
+
+
+def _researcher(catalog: "Catalog", name: str) -> "Researcher":
+    if "/" in name:
+        raise UsageError(f"{name!r}: researchers that are models are not built yet", hint="Offline families: statements-a, statements-b.")
+    made: Researcher = catalog.create("researcher", name)[0]
+    return made
+
+
+def _source(catalog: "Catalog", given: str) -> "Source":
+    name, _, folder = given.partition(":")
+    options: dict[str, Any] = {"folder": folder} if folder else {}
+    made: Source = catalog.create("source", name, options)[0]
+    return made

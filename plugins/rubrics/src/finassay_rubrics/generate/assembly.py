@@ -1,0 +1,74 @@
+"""Puts an orchestrator together: guarded sources, desks that take everything down, a sandbox for scripts."""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from finassay.api.errors import UsageError
+from finassay.api.guidance import Guidance
+from finassay.api.research import Researcher
+from finassay.api.source import Source
+from finassay.catalog.catalog import Catalog
+from finassay.runs.build import best_sandbox
+from finassay.runs.coderunner import SandboxCodeRunner
+from finassay.runs.interpreter import interpreter_folders
+from finassay.runs.sources import GuardedSource
+from finassay_rubrics.context.contextualize import context_digest
+from finassay_rubrics.generate.desk import RecordedDesk
+from finassay_rubrics.generate.folder import RubricFolder
+from finassay_rubrics.generate.orchestrate import Orchestrator, Team, Told, silent
+from finassay_rubrics.generate.scripts import ScriptRunner
+
+
+@contextmanager
+def script_runner() -> Iterator[ScriptRunner]:
+    """Scripts in the installed sandbox that isolates most. Raises `UsageError` where none isolates files and network."""
+    catalog = Catalog.installed()
+    sandbox, _ = catalog.create("sandbox", best_sandbox(catalog))
+    if not (sandbox.isolation.files and sandbox.isolation.network):
+        raise UsageError(f"scripts need a sandbox that isolates files and network; {sandbox.id} does not", hint="Install bubblewrap.")
+    with tempfile.TemporaryDirectory(prefix="finassay-rubric-") as scratch:
+        runs = SandboxCodeRunner(sandbox, interpreter_folders(), {}, Path(scratch))
+        try:
+            yield ScriptRunner(runs)
+        finally:
+            runs.close()
+
+
+@contextmanager
+def at_work(
+    out: Path,
+    context: Mapping[str, Any],
+    guidance: Guidance,
+    who: tuple[Researcher, Researcher | None],
+    sources: Mapping[str, Source],
+    *,
+    validate: bool = True,
+    same_family: bool = False,
+    told: Told = silent,
+) -> Iterator[Orchestrator]:
+    """An orchestrator for one rubric in `out`. Raises `UsageError` for two researchers of one family, or another rubric in `out`."""
+    writer, reviewer = who
+    folder = RubricFolder(out)
+    guarded = {name: GuardedSource(source) for name, source in sources.items()}
+    day = date.fromisoformat(str(context["cutoff"]["date"]))
+    with script_runner() as runner:
+
+        def desk(role: str) -> RecordedDesk:
+            return RecordedDesk(day, guarded, runner, lambda entry: folder.append("sources.jsonl", entry), role)
+
+        team = Team.checked(writer, reviewer, desk("writer"), desk("reviewer") if reviewer else None, same_family=same_family)
+        folder.claim(
+            {
+                "context": context_digest(context),
+                "guidance": [guidance.id, guidance.version],
+                "writer": [writer.id, writer.family, writer.version],
+                "reviewer": [reviewer.id, reviewer.family, reviewer.version] if reviewer else None,
+                "sources": sorted(sources),
+                "validate": validate,
+            }
+        )
+        yield Orchestrator(folder, context, guidance, team, validate=validate, told=told)
