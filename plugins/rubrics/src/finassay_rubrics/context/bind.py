@@ -66,7 +66,8 @@ def bind(query: str) -> dict[str, list[dict[str, Any]]]:
     given = definitions(folded)
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in ARRAYS}
     found["entities"] = [_at(query, *span, canonical=name) for name in _entities(query) for span in _places(query, name)]
-    found["periods"] = [_at(query, *m.span()) for m in _PERIODS.finditer(query)]
+    limits = [m.span() for m in (*_CONSTRAINTS.finditer(query), *_KNOWN.finditer(query))]
+    found["periods"] = [_at(query, *m.span()) for m in _PERIODS.finditer(query) if not _inside(*m.span(), limits)]
     names = [n for n in names_in(given.rest) if not _inside(n.start, n.end, [m.span() for m in _ASSUMPTIONS.finditer(query)])]
     found["metrics"] = [_at(query, n.start, n.end, canonical=n.id) for n in names]
     found["assumptions"] = [_at(query, *m.span()) for m in _ASSUMPTIONS.finditer(query)]
@@ -101,6 +102,8 @@ def _entities(query: str) -> tuple[str, ...]:
     )
 
 
+_KNOWN: Final = re.compile(r"\b(?:as of|by|until|before|up to)\s+(?:\d{1,2}\s+)?[A-Z][a-z]+(?:\s+\d{1,2},?)?\s+\d{4}")
+"""A date of knowledge is no period."""
 _DATE: Final = re.compile(
     r"(?:\d{1,2}\s+)?(?:january|february|march|april|may|june|july|august|september|october|november|december)(?:\s+\d{1,2})?(?:,?\s+\d{4})?",
     re.IGNORECASE,
