@@ -143,7 +143,29 @@ def red_team() -> str:
     return str(ways.page())
 
 
+def sandbox_checks() -> str:
+    """The self-check of sandboxes."""
+    from finassay.testing import sandboxes  # noqa: F401  # declares them
+    from finassay.testing.result import checks_of
+
+    checks = checks_of("sandbox")
+    lines = [
+        "# What every sandbox is checked for\n",
+        f"`finassay conform sandboxes NAME` makes these {len(checks)} checks, and so does the conformance test of a sandbox's distribution. Checks of",
+        "isolation are made where the sandbox claims that part (`Isolation`), as it was opened on this machine; where it does not, the result says NOT",
+        "ISOLATED. What *should* hold and does not is told and does not fail.\n",
+        "| check | level | made if | why |",
+        "|---|---|---|---|",
+    ]
+    for check in checks:
+        part = check.otherwise.partition("claims to isolate neither ")[2] or check.otherwise.partition("claim to isolate ")[2]
+        made = f"{part.replace(' nor ', ' or ')} are isolated".replace("the network are", "the network is") if part else "always"
+        lines.append(f"| {check.id.removeprefix('sandbox/')} | {check.level} | {made} | {check.reason.replace('|', chr(92) + '|')} |")
+    return "\n".join(lines)
+
+
 PAGES = {
+    "sandbox-checks": sandbox_checks,
     "dimensions": dimensions,
     "kinds": kinds,
     "hooks": hooks,
