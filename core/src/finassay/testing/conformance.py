@@ -12,7 +12,7 @@ from finassay.api.gateway import Access
 from finassay.api.model import Models
 from finassay.catalog.catalog import Catalog, Offer
 from finassay.runs.build import best_sandbox
-from finassay.testing import grammars, kinds, processes, sandboxes, sources
+from finassay.testing import grammars, kinds, processes, research, sandboxes, sources
 from finassay.testing.result import Result, conformance, require, run_checks
 
 HEAVY = (
@@ -104,6 +104,7 @@ _SUBJECTS: dict[str, Callable[[ComponentSubject], Any]] = {
     "channel": lambda s: s.create(),
     "guidance": lambda s: s.create(),
     "reporter": lambda s: s.create(),
+    "researcher": lambda s: research.ResearcherSubject(s.create()),
     "source": lambda s: sources.SourceSubject(s.create()),
     "embedding": lambda s: sources.EmbeddingSubject(s.create()),
 }

@@ -193,7 +193,7 @@ class GridFiling:
             line,
             year,
             shown * scale,
-            token.text,
+            row.page.text[token.start : token.end],
             scale,
             scale.scaleb(-decimals),
             row.label,

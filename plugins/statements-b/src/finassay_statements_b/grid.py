@@ -100,8 +100,7 @@ def merged(tokens: Tokens) -> Tokens:
             out.append(best[0])
             place += best[1]
             continue
-        for part in _without_leader(tokens[place]):
-            out.append(part)
+        out.extend(_without_leader(tokens[place]))
         place += 1
     return tuple(out)
 
