@@ -118,6 +118,10 @@ class House:
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
 
+    def close(self) -> None:
+        """End all of it before the test does."""
+        self._stack.close()
+
     def upstream(self, script: Script) -> Loopback:
         return self._stack.enter_context(loopback(script))
 

@@ -114,6 +114,34 @@ def test_a_temporary_folder_with_a_long_path(house, tmp_path, monkeypatch):
     connect(session).close()
 
 
+def test_what_a_killed_harness_left_is_taken_away(house, monkeypatch):
+    import os
+    import tempfile
+
+    with tempfile.TemporaryDirectory(dir="/tmp") as parent:
+        monkeypatch.setattr("tempfile.tempdir", parent)
+        _, session = house.open(house.gateway())
+        live = session.services[0].socket
+        made = {}
+        for name in ("dead", "young", "heard"):
+            folder = Path(parent) / f"finassay-gateway-{name}"
+            (folder / "1").mkdir(parents=True)
+            made[name] = socket.socket(socket.AF_UNIX)
+            made[name].bind(str(folder / "1" / "gateway.sock"))
+            if name != "young":
+                os.utime(folder / "1" / "gateway.sock", (1e9, 1e9))
+        made["heard"].listen(1)
+        os.utime(live, (1e9, 1e9))
+        (Path(parent) / "finassay-gateway-empty").mkdir()
+        house.open(house.gateway())
+        left = {path.name for path in Path(parent).iterdir()}
+        assert {"finassay-gateway-young", "finassay-gateway-heard", "finassay-gateway-empty", live.parent.parent.name} <= left
+        assert "finassay-gateway-dead" not in left
+        for one in made.values():
+            one.close()
+        house.close()
+
+
 def test_a_hundred_sessions(house, wire):
     """Each with calls of its own, at once; nobody sees another one's, and nothing stays."""
     server = house.upstream(lambda asked: Served(events=wire.messages(asked.body["model"])))

@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import socket
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from finassay_gateway.app import App
 
+PREFIX: Final = "finassay-gateway-"
 MAX_CONNECTIONS: Final = 128
 """Of one session's socket, which its box may not exhaust for the others. On TCP, where programs of all sessions may be: ten times that."""
 HEAD_SECONDS: Final = 30.0
@@ -202,8 +205,31 @@ def _private_folder() -> "tempfile.TemporaryDirectory[str]":
     for parent in (tempfile.gettempdir(), "/tmp", "/dev/shm"):
         if len(os.fsencode(parent)) + len("/finassay-gateway-12345678/12345/gateway.sock") <= _LONGEST_PATH:
             with contextlib.suppress(OSError):
-                return tempfile.TemporaryDirectory(prefix="finassay-gateway-", dir=parent, ignore_cleanup_errors=True)
+                _sweep(Path(parent))
+                return tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=True)
     raise SandboxError("no temporary folder whose path is short enough for a socket", hint="Set TMPDIR to a folder with a short path.")
+
+
+def _sweep(parent: Path) -> None:
+    """Take away what a harness left that was killed: folders of ours, older than a minute, on none of whose sockets anybody listens."""
+    for folder in list(parent.glob(f"{PREFIX}*"))[:200]:
+        with contextlib.suppress(OSError):
+            sockets = list(folder.glob("*/gateway.sock"))
+            old = time.time() - max((path.lstat().st_mtime for path in sockets), default=time.time()) > 60
+            if old and not folder.is_symlink() and folder.stat().st_uid == os.getuid() and not any(map(_is_heard, sockets)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_heard(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trying:
+        trying.setblocking(False)
+        try:
+            trying.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            return True
+    return True
 
 
 def _bounded_protocol() -> "type[H11Protocol]":
