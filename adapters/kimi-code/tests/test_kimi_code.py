@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from attrs import evolve
 
 from finassay.api.agent import Setting, TurnContext, Usage
 from finassay.api.channel import McpServer
@@ -143,6 +144,12 @@ def test_a_cut_turn_keeps_what_was_said_and_done(begin):
     assert len(session.told("tool-call")) == 4
 
 
+def test_an_answer_that_broke_off_is_no_success(begin):
+    failed = evolve(ACCESS, failure=lambda: ProviderError("the connection failed"))
+    with pytest.raises(ProviderError, match="connection failed"):
+        begin(access=failed).send("Hello.")
+
+
 def test_options_become_variables(begin, monkeypatch):
     session = begin(model="m-1", protocol="anthropic", effort="high", max_steps=9, context=5_000, retries=2)
     assert session.agent.capabilities.models == ("m-1",)
@@ -185,7 +192,7 @@ def test_a_prompt_too_long_for_an_argument_lies_in_a_file(begin, text):
     assert not (session.workspace / ".home" / "kimi" / "prompt.md").exists()
 
 
-@pytest.mark.parametrize(("text", "length"), [("", 23), ("a\0b", 2), ("\udcff", 1), ("-S x", 4), ("/quit", 21)])
+@pytest.mark.parametrize(("text", "length"), [("\0", 23), ("a\0b", 2), ("\udcff", 1), ("-S x", 4), ("/quit", 21)])
 def test_messages_that_are_hard_to_give(begin, text, length):
     session = begin()
     session.send("Hello.")
