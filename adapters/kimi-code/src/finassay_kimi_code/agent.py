@@ -142,7 +142,7 @@ class KimiCodeAgent(InstalledAgent):
             wire = read_home(self._workspace, f"{found[1]}/agents/main/wire.jsonl", self._told_before)
             missing = [event for event in read_steps(wire) if _mark(event) not in self._seen]
             intake.tell(ProgramSession(found[0]), *missing, UsageReported(read_usage(wire)))
-        # It takes an answer that broke off at the end of an event for a whole one, and ends its turn as if all were well.
+        # It may take an answer that broke off for a whole one, and ends its turn as if all were well.
         failure = turn.access.failure() if turn.access is not None and not intake.cut() else None
         if failure is not None:
             raise failure
