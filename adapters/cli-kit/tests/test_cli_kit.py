@@ -520,3 +520,10 @@ def test_a_program_of_ones_own_gets_its_way_to_models_and_servers(begin):
         access=access,
     )
     assert session.send("x").text == "http://127.0.0.1:9/openaiprice[secret]"
+
+
+def test_a_program_that_starts_after_the_clock_struck_is_stopped(begin):
+    session = begin("say(type='message', text='late')\ntime.sleep(60)" + DONE)
+    started = time.monotonic()
+    session.send("x", cut=lambda: True)
+    assert time.monotonic() - started < 20

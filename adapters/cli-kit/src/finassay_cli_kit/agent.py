@@ -180,6 +180,8 @@ class CommandLineAgent(ABC):
             command = self.command(asked)
             self._files.write(command.files, command.files_once)
             process = box.spawn(command.argv, stdin=command.stdin, environment=command.environment, cwd=command.cwd)
+            if context.cut():  # the clock struck before there was anything to stop
+                box.stop()
             self._read(process, asked, box, context, turn)
             exit_code = process.wait(self.exit_seconds)
         finally:

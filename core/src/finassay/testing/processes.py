@@ -120,16 +120,18 @@ def _large(subject: AgentSubject) -> None:
 def _stopped(subject: AgentSubject) -> None:
     with _started(subject) as (agent, box, log):
         outcome: list[object] = []
+        struck = threading.Event()
 
         def act() -> None:
             try:
-                outcome.append(agent.send(HELLO, TurnContext(1, 0.05, log.append, lambda: True)))
+                outcome.append(agent.send(HELLO, TurnContext(1, 0.5, log.append, struck.is_set)))
             except AgentError as error:
                 outcome.append(error)
 
         worker = threading.Thread(target=act, daemon=True)
         worker.start()
-        worker.join(0.05)
+        worker.join(0.5)
+        struck.set()
         box.stop()
         worker.join(15)
         require(outcome, "the adapter did not return within 15 s of the stop")
