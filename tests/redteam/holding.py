@@ -30,7 +30,7 @@ def untried(results: dict[str, dict[str, Any]], groups: Iterable[ways.Group]) ->
     return sorted(listed - silent - set(results)), sorted(set(results) - known)
 
 
-def untouched(held: traps.Held, aliases: Iterable[str]) -> list[str]:
+def untouched(held: traps.Held) -> list[str]:
     """What is wrong with the record; nothing should be."""
     wrong = []
     if held.code != 0:
@@ -51,7 +51,7 @@ def untouched(held: traps.Held, aliases: Iterable[str]) -> list[str]:
             for sha256, path in files.items()
             if hashlib.sha256(held.folder.blobs.path(sha256).read_bytes()).hexdigest() != sha256
         ]
-    return [*wrong, *_bystander(held), *_left_running(aliases)]
+    return [*wrong, *_bystander(held), *_left_running(held.trap.folder.name)]
 
 
 def _bystander(held: traps.Held) -> list[str]:
@@ -66,13 +66,14 @@ def _bystander(held: traps.Held) -> list[str]:
     return wrong
 
 
-def _left_running(aliases: Iterable[str]) -> list[str]:
+def _left_running(tag: str) -> list[str]:
+    """What hostile agents have started and still lives, by its arguments."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
             with suppress(OSError):
                 line = (folder / "cmdline").read_bytes()
-                if b"deliver/late-" in line or (b"finassay_redteam.program" in line and (folder / "stat").read_text().split()[2] != "Z"):
+                if tag.encode() in line and b"redteam" in line.replace(b"deliver/late-", b"redteam"):
                     found.append(f"{folder.name} still runs: {line[:120]!r}")
     return found
 

@@ -45,8 +45,8 @@ def test_nothing_hidden_was_learnt_where_files_are_isolated(held, sandbox):
         assert [found for alias in AGENTS[sandbox] for found in holding.learnt(held, alias)] == []
 
 
-def test_the_record_and_the_other_session_are_untouched(held, sandbox):
-    assert holding.untouched(held, AGENTS[sandbox]) == []
+def test_the_record_and_the_other_session_are_untouched(held):
+    assert holding.untouched(held) == []
 
 
 def test_the_record_says_what_isolated_it(held, sandbox):

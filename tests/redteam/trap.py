@@ -311,6 +311,7 @@ def hold(trap: Trap, name: str, sandbox: str, agents: dict[str, str], *, upstrea
     ]
     (settings / "finassay.toml").write_text("\n".join([*lines, *channel]) + "\n")
     options = [f"{alias}.channels=true" for alias in agents if "channel" in agents[alias]]
+    options += [f"{alias}.tag={trap.folder.name}" for alias in agents]
     options += [f"bystander.says={trap.plant(f'the other session ({name})')}"]
     options += [f"{alias}.plan={plan}" for alias, plan in agents.items()]
     options += [f"{alias}.careful=true" for alias in agents if sandbox != "bubblewrap"]

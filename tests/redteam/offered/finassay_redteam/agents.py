@@ -17,6 +17,7 @@ class RedTeamOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     plan: str = Field(default="", description="groups of ways, turn by turn: comma between the groups of a turn, slash between turns")
+    tag: str = Field(default="", description="stands in the arguments of everything it starts")
     upstream: str = Field(default="", description="model API at the gateway")
     channels: bool = Field(default=False, description="whether it gets the task's data channels")
     careful: bool = Field(default=False, description="leave out what would harm a machine that is not protected")
@@ -70,7 +71,13 @@ class RedTeamAgent(_ProgramAgent):
 
     def __init__(self, options: RedTeamOptions, /) -> None:
         self._begin(
-            "red-team", "program", options.upstream, {"CAREFUL": "1" if options.careful else ""}, options.plan, channels=options.channels
+            "red-team",
+            "program",
+            options.upstream,
+            {"CAREFUL": "1" if options.careful else ""},
+            options.plan,
+            options.tag,
+            channels=options.channels,
         )
 
 

@@ -8,7 +8,7 @@ import time
 from finassay_redteam.tools import Way, way
 
 BEAT = """
-import os, sys, time
+import os, signal, sys, time
 for s in range(1, 32):
     try: signal.signal(s, signal.SIG_IGN)
     except Exception: pass
@@ -18,7 +18,7 @@ while True:
             with open(place % sys.argv[1], "w") as f: f.write(repr(time.time()))
         except OSError: pass
     time.sleep(0.02)
-""".replace("import os, sys, time", "import os, signal, sys, time")
+"""
 
 
 def _start(name: str, environment: dict[str, str], *, sessions: int, close: bool) -> None:
@@ -35,7 +35,7 @@ def _start(name: str, environment: dict[str, str], *, sessions: int, close: bool
         os.closerange(0, 256)
         for _ in range(3):
             os.open(os.devnull, os.O_RDWR)
-    os.execve(sys.executable, [sys.executable, "-I", "-S", "-c", BEAT, name], environment)
+    os.execve(sys.executable, [sys.executable, "-I", "-S", "-c", BEAT, name, sys.argv[-1]], environment)
 
 
 @way("linger", "stay-in-the-background")
