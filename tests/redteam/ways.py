@@ -412,6 +412,10 @@ anything that it said, logged or delivered, and the record must be what it was.
 The program is `tests/redteam/offered`; this page is made from `tests/redteam/ways.py`, against which the tests hold every run: a way that is not
 in the table, or whose outcome is another one, is a failed test.
 
+What stands against a way is told for `bubblewrap`, in which all of them are tried. `landlock` gets there by Landlock's rules, a filter of system calls
+and, where the kernel grants them, namespaces; it was tried with them. What would harm a machine that nothing protects (mounts, the clock, all of
+*Using up*) is not tried by this agent in `landlock` and `local`: there the conformance checks of sandboxes hold the limits.
+
 | outcome | |
 |---|---|"""
 
