@@ -137,7 +137,7 @@ class GridFiling:
             lower = page.text.lower().replace("\u00a0", " ")
             said.update(int(year) for year in re.findall(r"\bfiscal\s+(?:year\s+)?(20\d\d)\b", lower))
         candidates = {year: said[year] for year in (ends[0].year, ends[0].year - 1)}
-        if sum(candidates.values()) < 4:
+        if sum(candidates.values()) < 3:
             first_days = ends[0].month == 1 and ends[0].day <= 7
             return (-1, "majority of months") if first_days else (0, "calendar year of end")
         return (0, "issuer") if candidates[ends[0].year] >= candidates[ends[0].year - 1] * 0.4 else (-1, "issuer")
