@@ -39,6 +39,19 @@ def script_runner() -> Iterator[ScriptRunner]:
 
 
 @contextmanager
+def alone(out: Path) -> Iterator[None]:
+    """Nobody else works in this folder meanwhile. Raises `UsageError`."""
+    from filelock import FileLock, Timeout
+
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(out / ".lock", timeout=0):
+            yield
+    except Timeout:
+        raise UsageError(f"another process works on {out}", hint="Wait until it is done, or choose another --out.") from None
+
+
+@contextmanager
 def at_work(
     out: Path,
     context: Mapping[str, Any],
@@ -53,11 +66,12 @@ def at_work(
     """An orchestrator for one rubric in `out`. Raises `UsageError` for two researchers of one family, or another rubric in `out`."""
     writer, reviewer = who
     folder = RubricFolder(out)
-    guarded = {name: GuardedSource(source) for name, source in sources.items()}
+    guarded: dict[str, Any] = {name: GuardedSource(source) for name, source in sources.items()}
     day = date.fromisoformat(str(context["cutoff"]["date"]))
-    with script_runner() as runner:
+    with alone(out), script_runner() as own, script_runner() as others:
 
         def desk(role: str) -> RecordedDesk:
+            runner = own if role == "writer" else others
             return RecordedDesk(day, guarded, runner, lambda entry: folder.append("sources.jsonl", entry), role)
 
         team = Team.checked(writer, reviewer, desk("writer"), desk("reviewer") if reviewer else None, same_family=same_family)

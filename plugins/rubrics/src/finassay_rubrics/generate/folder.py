@@ -73,7 +73,7 @@ class RubricFolder:
     def claim(self, manifest: Mapping[str, Any]) -> None:
         """Begin a rubric here, or go on with it. Raises `UsageError` if another one lies here."""
         if not self.has("manifest.json"):
-            if self.root.is_dir() and any(self.root.iterdir()):
+            if self.root.is_dir() and any(not p.name.startswith(".") for p in self.root.iterdir()):
                 raise UsageError(f"{self.root} holds something else", hint="Choose another --out.")
             self.write("manifest.json", manifest)
             return
@@ -82,10 +82,30 @@ class RubricFolder:
         if differ:
             raise UsageError(f"{self.root} holds a rubric with another {', '.join(differ)}", hint="Choose another --out, or give the same.")
 
-    def queue(self, name: str, **what: Any) -> None:
-        """Leave something for a person."""
-        self.write(f"queue/{name}.json", {"item": name, **what})
+    def settle(self, waiting: Mapping[str, Mapping[str, Any]]) -> None:
+        """Leave for a person what waits, and nothing else; what was decided stays."""
+        for name, data in waiting.items():
+            if not self.has(f"queue/{name}.json") or self.read(f"queue/{name}.json") != json.loads(json.dumps(data, default=str)):
+                self.write(f"queue/{name}.json", data)
+        for path in self._items():
+            if path.stem not in waiting and not (path.parent / f"{path.stem}.decision.json").is_file():
+                path.unlink()
 
     def queued(self) -> list[dict[str, Any]]:
+        """What was left for a person, decided or not."""
+        return [found for p in self._items() if isinstance(found := self.read(f"queue/{p.name}"), dict)]
+
+    def _items(self) -> list[Path]:
         folder = self.root / "queue"
-        return [self.read(f"queue/{p.name}") for p in sorted(folder.glob("*.json"))] if folder.is_dir() else []
+        return sorted(p for p in folder.glob("*.json") if not p.name.endswith(".decision.json") and not p.name.startswith("."))
+
+
+def beside(root: Path, name: str) -> str | None:
+    """The text of a file beside a rubric; None where there is none, or where the name leads elsewhere."""
+    path = root / name
+    try:
+        if ".." in Path(name).parts or Path(name).is_absolute() or path.is_symlink() or path.stat().st_size > MAX_BYTES:
+            return None
+        return path.read_text("utf-8")
+    except (OSError, ValueError):
+        return None

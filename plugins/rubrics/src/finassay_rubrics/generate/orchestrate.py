@@ -1,29 +1,59 @@
 """The orchestrator: writer, validator, reviewer, composition, global review. What cannot be repaired goes to a person, never through."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
+from importlib.metadata import version
 from typing import Any, Final
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
-from finassay.api.errors import FinassayError, UsageError
+from finassay.api.errors import InvalidFileError, UsageError
 from finassay.api.guidance import Guidance, Violation
-from finassay.api.research import Assignment, Derivation, Desk, Draft, DraftCriterion, Researcher
-from finassay_rubrics.budget import freeze, frozen_record, moved, shared_out
+from finassay.api.research import Assignment, Desk, Draft, Researcher
+from finassay_rubrics.budget import bears_points, freeze, frozen_record, moved, shared_out
 from finassay_rubrics.context.contextualize import asked_of, context_digest
-from finassay_rubrics.generate.criteria import criteria_of, evidence_of, plain, stored_value
-from finassay_rubrics.generate.folder import RubricFolder
+from finassay_rubrics.generate.checking import check_criterion
+from finassay_rubrics.generate.compose import composed
+from finassay_rubrics.generate.criteria import criteria_of, inputs_of, plain
+from finassay_rubrics.generate.decisions import PERSON, WHOLE, Waiting, decided, decision_of
+from finassay_rubrics.generate.drafts import NoDraftError, drafted
+from finassay_rubrics.generate.folder import RubricFolder, beside
+from finassay_rubrics.generate.merging import merged, topics_of
+from finassay_rubrics.generate.reviewing import agreed, disputes, reviewed
+from finassay_rubrics.generate.scripts import digest
 from finassay_rubrics.record.reading import content_digest, rubric_json
-from finassay_rubrics.record.rubric import ANY, Criterion, Move, Obligation, Review, Route, Rubric, Topic
+from finassay_rubrics.record.rubric import ANY, Criterion, Move, Obligation, Rubric, Topic
 from finassay_rubrics.validate.rules import violations
 
+SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 MAX_TRIES: Final = 3
 """Drafts of an obligation: the first, and those after repair."""
+MAX_ROUNDS: Final = 2
+"""Looks at the whole rubric after which something may come back."""
 MAX_GATES: Final = 3
 PARTIAL: Final = ("R07", "R14", "R18")
 """Rules that only hold for a whole rubric."""
 Told = Callable[[str], None]
+
+
+@frozen
+class Returned:
+    """Why something comes back."""
+
+    criterion: str
+    """Its id; empty where it is no single one."""
+    words: str
+    rule: str = ""
+    """The rule that is broken; empty where the reviewer found something else."""
+
+
+@frozen
+class Part:
+    """What an obligation came to."""
+
+    criteria: tuple[Criterion, ...]
+    waiting: tuple[Waiting, ...] = ()
 
 
 def silent(words: str) -> None:
@@ -69,17 +99,19 @@ class Orchestrator:
     def make(self) -> Rubric:
         """The rubric, final or queued. Raises what sources and models raise; the same call then goes on."""
         obligations = self._freeze()
-        criteria: list[Criterion] = []
-        topics: dict[str, dict[str, None]] = {}
+        parts: dict[str, Part] = {}
         for number, one in enumerate(obligations, start=1):
             self.told(f"obligation {number} of {len(obligations)}: {one.what}")
-            done = self._obligation(one)
-            criteria += done
-            for criterion in done:
-                for route in criterion.expected:
-                    if route.topic and route.route_id != ANY:
-                        topics.setdefault(route.topic, {})[route.route_id] = None
-        return self._finish(obligations, criteria, topics)
+            parts[one.id] = self._obligation(one)
+        for number in range(1, MAX_ROUNDS + 1):
+            returned = self._looked_over(obligations, parts)
+            if not returned:
+                break
+            for one in obligations:
+                if one.id in returned:
+                    self.told(f"whole rubric, look {number}: {one.id} comes back: {returned[one.id][0].words}")
+                    parts[one.id] = self._again(one, parts[one.id], returned[one.id], number)
+        return self._finish(obligations, parts)
 
     # -- before research ----------------------------------------------------------------------------------------------
 
@@ -110,29 +142,57 @@ class Orchestrator:
 
     # -- one obligation -----------------------------------------------------------------------------------------------
 
-    def _obligation(self, obligation: Obligation) -> tuple[Criterion, ...]:
-        final = f"drafts/{obligation.id}/final.json"
-        if self.folder.has(final):
-            return tuple(Criterion.model_validate(c) for c in self.folder.read(final))
-        returned: tuple[str, ...] = ()
-        best: tuple[Criterion, ...] = ()
-        last: Any = None
+    def _obligation(self, obligation: Obligation) -> Part:
+        place = f"drafts/{obligation.id}"
+        if self.folder.has(f"{place}/final.json"):
+            return self._decided(_part(self.folder.read(f"{place}/final.json")))
+        return self._written(obligation, place, ())
+
+    def _again(self, obligation: Obligation, before: Part, returned: Sequence[Returned], number: int) -> Part:
+        """An obligation after something of it came back from a look at the whole."""
+        place = f"drafts/{obligation.id}/look-{number}"
+        if self.folder.has(f"{place}/final.json"):
+            return self._decided(_part(self.folder.read(f"{place}/final.json")))
+        return self._written(obligation, place, returned, before)
+
+    def _written(self, obligation: Obligation, place: str, returned: Sequence[Returned], before: Part | None = None) -> Part:
+        """Drafts until nothing comes back, bounded; what then still does waits for a person."""
+        best: tuple[Criterion, ...] = before.criteria if before else ()
+        last = self._last_draft(obligation) if before else None
         for number in range(1, MAX_TRIES + 1):
-            draft = self.team.writer.write(self._assignment(obligation, returned), self.team.writer_desk)
+            assignment = self._assignment(obligation, tuple(r.words for r in returned))
+            try:
+                draft = drafted(self.team.writer, assignment, self.team.writer_desk)
+            except NoDraftError as error:
+                returned = [*(r for r in returned if r.criterion), Returned("", str(error))]
+                self._tell(obligation, number, returned[-1:])
+                continue
             shown = plain(draft)
             if shown == last:
                 break  # the writer has nothing else to say
             last = shown
-            self.folder.write(f"drafts/{obligation.id}/{number}.json", shown)
             self._keep_scripts(draft)
-            best, returned = self._examined(obligation, draft, number)
+            self.folder.write(f"{place}/{number}.json", shown)
+            best, returned = self._examined(obligation, draft, f"{place}/{number}")
+            self._tell(obligation, number, returned)
             if not returned:
                 break
-            self.told(f"  came back: {returned[0]}" + (f" (and {len(returned) - 1} more)" if len(returned) > 1 else ""))
+        part = self._given_up(obligation, best, returned)
+        self.folder.write(f"{place}/final.json", _stored(part))
+        return self._decided(part)
+
+    def _last_draft(self, obligation: Obligation) -> Any:
+        """The draft that was handed in last, as JSON."""
+        folder = self.folder.root / "drafts" / obligation.id
+        found = sorted(folder.glob("**/[0-9]*.json"), key=lambda p: (len(p.parts), p.parent.name, int(p.stem)))
+        return self.folder.read(str(found[-1].relative_to(self.folder.root))) if found else None
+
+    def _tell(self, obligation: Obligation, number: int, returned: Sequence[Returned]) -> None:
+        for one in returned:
+            entry = {"obligation": obligation.id, "try": number, "rule": one.rule, "place": one.criterion, "reason": one.words}
+            self.folder.append("violations.jsonl", entry)
         if returned:
-            best = self._given_up(obligation, best, returned)
-        self.folder.write(final, [c.model_dump(mode="json", by_alias=True) for c in best])
-        return best
+            self.told(f"  came back: {returned[0].words}" + (f" (and {len(returned) - 1} more)" if len(returned) > 1 else ""))
 
     def _assignment(self, obligation: Obligation, returned: tuple[str, ...]) -> Assignment:
         return Assignment(
@@ -147,123 +207,162 @@ class Orchestrator:
             returned=returned,
         )
 
-    def _examined(self, obligation: Obligation, draft: Draft, number: int) -> tuple[tuple[Criterion, ...], tuple[str, ...]]:
+    def _examined(self, obligation: Obligation, draft: Draft, place: str) -> tuple[tuple[Criterion, ...], list[Returned]]:
         """The draft's criteria with reviews, and why it comes back."""
-        criteria = criteria_of(draft, obligation.id)
-        if not criteria:
-            return (), ("there is no criterion",)
+        try:
+            criteria = tuple(merged(one) for one in criteria_of(draft, obligation.id))
+        except (ValueError, ArithmeticError, TypeError, AttributeError, IndexError, KeyError) as error:
+            return (), [Returned("", f"the draft cannot be read: {' '.join(str(error).split())}"[:500])]
         found = self._violations(obligation, criteria) if self.validate else []
-        for one in found:
-            self.folder.append(
-                "violations.jsonl", {"obligation": obligation.id, "try": number, "rule": one.rule, "place": one.place, "reason": one.reason}
-            )
-        broken = {one.place.removeprefix("criterion ") for one in found}
-        reviewed, disputes = [], []
+        returned = [Returned(_criterion_of(v), f"rule {v.rule}: {v.place}: {v.reason}", v.rule) for v in found if v.place != "rule"]
+        broken = {one.criterion for one in returned}
+        done = []
         for criterion, source in zip(criteria, draft.criteria, strict=True):
-            if criterion.id in broken or self.team.reviewer is None:
-                reviewed.append(criterion)
+            if criterion.id in broken or self.team.reviewer is None or self.team.reviewer_desk is None:
+                done.append(criterion)
                 continue
-            reviews = self._reviews(criterion, source, number)
-            reviewed.append(criterion.model_copy(update={"review": (*criterion.review, *reviews)}))
-            disputes += [
-                f"criterion {criterion.id}, route {r.route_id}: the reviewer {_words(r)}" for r in reviews if r.verdict != "agrees"
-            ]
-        told = [f"rule {v.rule}: {v.place}: {v.reason}" for v in found]
-        return tuple(reviewed), (*told, *disputes)
+            reviews = reviewed(self.team.reviewer, self.team.reviewer_desk, criterion, source)
+            if reviews:
+                name = f"reviews/{criterion.id}.{place.replace('/', '-')}.json"
+                self.folder.write(name, [r.model_dump(mode="json", by_alias=True) for r in reviews])
+            done.append(criterion.model_copy(update={"review": (*criterion.review, *reviews)}))
+            returned += [Returned(criterion.id, f"criterion {criterion.id}, {words}") for words in disputes(criterion, reviews)]
+        return tuple(done), returned
 
     def _violations(self, obligation: Obligation, criteria: Sequence[Criterion]) -> list[Violation]:
-        part = self._rubric([obligation], criteria, _topics_of(criteria), ())
+        part = self._rubric([obligation], criteria, topics_of(criteria), ())
         data = part.model_dump(mode="json", by_alias=True)
-        rules = [rule for rule in self.guidance.rules if rule.id not in PARTIAL]
-        return violations(data, "rubric", rules)
-
-    def _reviews(self, criterion: Criterion, draft: DraftCriterion, number: int) -> list[Review]:
-        """A second derivation of every route's value, by somebody who sees neither value nor quotes."""
-        reviewer, desk, question = self.team.reviewer, self.team.reviewer_desk, draft.question
-        if reviewer is None or desk is None or question is None or criterion.status != "grounded":
-            return []
-        found = []
-        for route in criterion.expected:
-            convention = f"{route.topic}:{route.route_id}" if route.topic else ""
-            try:
-                again = reviewer.derive(evolve(question, convention=convention), desk)
-            except FinassayError as error:
-                if error.retry:
-                    raise
-                again = Derivation(None, reason=str(error))
-            found.append(_review(reviewer, route, again))
-        self.folder.write(f"reviews/{criterion.id}.{number}.json", [r.model_dump(mode="json", by_alias=True) for r in found])
+        found = violations(data, "rubric", [rule for rule in self.guidance.rules if rule.id not in PARTIAL])
+        for criterion in criteria:
+            found += check_criterion(criterion, self.team.writer_desk, self._file, run=False)
         return found
 
-    def _given_up(self, obligation: Obligation, criteria: Sequence[Criterion], returned: tuple[str, ...]) -> tuple[Criterion, ...]:
-        """What still stands; what does not is unresolved and waits for a person."""
-        kept = []
+    def _file(self, name: str) -> str | None:
+        return beside(self.folder.root, name)
+
+    def _given_up(self, obligation: Obligation, criteria: Sequence[Criterion], returned: Sequence[Returned]) -> Part:
+        """What still stands; what does not is unresolved and waits for a person, with everything needed to decide."""
+        kept: list[Criterion] = []
+        waiting: list[Waiting] = []
         for criterion in criteria:
-            reasons = [r for r in returned if f"criterion {criterion.id}" in r]
+            reasons = [r for r in returned if r.criterion == criterion.id]
             if not reasons:
                 kept.append(criterion)
                 continue
-            self.folder.queue(
-                f"{obligation.id}.{criterion.id}",
-                why=reasons,
-                obligation=obligation.what,
-                criterion=criterion.model_dump(mode="json", by_alias=True),
-                drafts=f"drafts/{obligation.id}/",
-            )
-            standing = (
-                tuple(r for r in criterion.expected if _agreed(criterion, r)) if not any(r.startswith("rule") for r in reasons) else ()
-            )
+            words = tuple(r.words for r in reasons)
+            waiting.append(Waiting(criterion.id, words, self._about(obligation, [criterion])))
+            standing = () if any(r.rule for r in reasons) else tuple(r for r in criterion.expected if agreed(criterion, r))
             if standing and len(standing) < len(criterion.expected):
-                kept.append(criterion.model_copy(update={"expected": standing, "notes": "; ".join(reasons)[:1000]}))
+                kept.append(criterion.model_copy(update={"expected": standing, "notes": "; ".join((criterion.notes, *words))[:1000]}))
             else:
-                change = {"status": "unresolved", "expected": (), "gate": "none", "reason": "; ".join(reasons)[:1000]}
+                change = {"status": "unresolved", "expected": (), "gate": "none", "reason": "; ".join(words)[:1000]}
                 kept.append(criterion.model_copy(update=change))
-        return tuple(kept)
+        others = tuple(r.words for r in returned if r.criterion not in {c.id for c in criteria})
+        if not kept:
+            reason = "; ".join(others)[:1000] or "nothing was handed in"
+            kept = [
+                Criterion(
+                    id=f"{obligation.id}.1",
+                    obligation_id=obligation.id,
+                    text=obligation.what,
+                    kind="text",
+                    status="unresolved",
+                    reason=reason,
+                )
+            ]
+        if others:
+            waiting.append(Waiting(obligation.id, others, self._about(obligation, kept)))
+        elif not any(bears_points(c) for c in kept) and not waiting:
+            reasons_left = tuple(dict.fromkeys(f"{c.id}: {c.reason}" for c in kept if c.reason)) or ("nothing in it can be graded",)
+            waiting.append(Waiting(obligation.id, reasons_left, self._about(obligation, kept)))
+        return Part(tuple(kept), tuple(waiting))
+
+    def _about(self, obligation: Obligation, criteria: Sequence[Criterion]) -> dict[str, Any]:
+        return {
+            "obligation": obligation.what,
+            "criteria": [c.model_dump(mode="json", by_alias=True) for c in criteria],
+            "drafts": f"drafts/{obligation.id}/",
+            "decide": "accept, value or drop: `finassay rubric queue` writes it, or a file ITEM.decision.json",
+        }
+
+    def _decided(self, part: Part) -> Part:
+        """With what a person decided meanwhile."""
+        proposed = {w.item: Criterion.model_validate(c) for w in part.waiting for c in w.about["criteria"] if c["id"] == w.item}
+        changed: dict[str, Criterion] = {}
+        for criterion in part.criteria:
+            decision = decision_of(self.folder, criterion.id)
+            if decision is not None:
+                changed[criterion.id] = decided(proposed.get(criterion.id, criterion), decision, self.team.writer_desk)
+        criteria = tuple(changed.get(c.id, c) for c in part.criteria)
+        settled = {w.item for w in part.waiting if w.item in changed or decision_of(self.folder, w.item) is not None}
+        left = tuple(w for w in part.waiting if w.item not in settled and not (changed and _of_these(w, changed)))
+        return Part(criteria, left)
 
     def _keep_scripts(self, draft: Draft) -> None:
         for criterion in draft.criteria:
             for route in criterion.routes:
                 script = route.derivation.script
-                if script is not None:
-                    inputs = {one.name: str(one.value) for one in route.derivation.inputs}
-                    self.folder.write_text(f"scripts/{script.digest[:16]}.py", script.code)
-                    self.folder.write(f"scripts/{script.digest[:16]}.{criterion.id}.{route.route or ANY}.in.json", inputs)
+                if script is not None and SAFE.fullmatch(route.route or ANY):
+                    name = f"scripts/{digest(script.code.encode('utf-8', 'replace'))[:16]}"
+                    self.folder.write_text(f"{name}.py", script.code)
+                    self.folder.write(f"{name}.{criterion.id}.{route.route or ANY}.in.json", inputs_of(route.derivation))
 
     # -- the whole ----------------------------------------------------------------------------------------------------
 
-    def _finish(self, obligations: tuple[Obligation, ...], criteria: list[Criterion], topics: Mapping[str, Mapping[str, None]]) -> Rubric:
-        moves = self._moves()
-        final = moved(obligations, moves)
-        final, shared = shared_out(final, _gated(criteria))
-        kept = tuple(Topic(id=name, routes=tuple(routes)) for name, routes in topics.items())
-        rubric = self._rubric(final, shared, kept, moves)
+    def _looked_over(self, obligations: Sequence[Obligation], parts: Mapping[str, Part]) -> dict[str, list[Returned]]:
+        """What comes back of the whole rubric, by obligation. What a person has accepted does not."""
+        if not self.validate:
+            return {}
+        rubric = self._assembled(obligations, parts, ())
+        owner = {c.id: c.obligation_id for c in rubric.criteria}
+        by_person = {c.id for c in rubric.criteria if any(r.family == PERSON for r in c.review)}
+        returned: dict[str, list[Returned]] = {}
+        for v in self._found(rubric):
+            criterion = _criterion_of(v)
+            if criterion in owner and criterion not in by_person:
+                words = f"rule {v.rule}: {v.place}: {v.reason}"
+                returned.setdefault(owner[criterion], []).append(Returned(criterion, words, v.rule))
+        return returned
+
+    def _found(self, rubric: Rubric) -> list[Violation]:
         data = rubric.model_dump(mode="json", by_alias=True)
-        found = (
-            [
-                *violations(data, "rubric", self.guidance.rules),
-                *(violations(data, "review", self.guidance.rules) if self.team.reviewer else ()),
-            ]
-            if self.validate
-            else []
-        )
-        waiting = [f"{item['item']}: {'; '.join(map(str, item.get('why', ())))}"[:300] for item in self.folder.queued()]
-        why = [*(f"{v.rule} {v.place}: {v.reason}" for v in found), *waiting]
-        if found:
-            self.folder.queue("whole-rubric", why=[f"rule {v.rule}: {v.place}: {v.reason}" for v in found])
-        rubric = rubric.model_copy(update={"status": "queued" if why else "final", "queued": tuple(why)[:100]})
+        found = violations(data, "rubric", self.guidance.rules)
+        return found + (violations(data, "review", self.guidance.rules) if self.team.reviewer else [])
+
+    def _assembled(self, obligations: Sequence[Obligation], parts: Mapping[str, Part], moves: Sequence[Move]) -> Rubric:
+        criteria = _gated([c for one in obligations for c in parts[one.id].criteria])
+        final, shared = shared_out(moved(obligations, moves), criteria)
+        return self._rubric(final, shared, topics_of(shared), moves)
+
+    def _finish(self, obligations: tuple[Obligation, ...], parts: Mapping[str, Part]) -> Rubric:
+        moves = composed(obligations, [c for one in obligations for c in parts[one.id].criteria])
+        self.folder.write("moves.json", [m.model_dump(mode="json", by_alias=True) for m in moves])
+        rubric = self._assembled(obligations, parts, moves)
+        waiting = [w for one in obligations for w in parts[one.id].waiting]
+        asked = {w.item for w in waiting} | {o.id for o in obligations if decision_of(self.folder, o.id)}
+        asked |= {c.obligation_id for c in rubric.criteria if c.id in asked or decision_of(self.folder, c.id)}
+        by_person = {c.id for c in rubric.criteria if any(r.family == PERSON for r in c.review)}
+        found = [v for v in self._found(rubric) if _criterion_of(v) not in by_person] if self.validate else []
+        found = [v for v in found if not (v.rule == "R14" and v.place.removeprefix("obligation ") in asked)]
+        if found and not self._knows(found):
+            waiting.append(Waiting(WHOLE, tuple(f"rule {v.rule}: {v.place}: {v.reason}" for v in found), {}))
+        self.folder.settle({w.item: w.data() for w in waiting})
+        why = tuple(f"{w.item}: {'; '.join(w.why)}"[:300] for w in waiting)
+        rubric = rubric.model_copy(update={"status": "queued" if why else "final", "queued": why[:100]})
         rubric = rubric.model_copy(update={"content_digest": content_digest(rubric)})
         self.folder.write_text("rubric.json", rubric_json(rubric))
         return rubric
 
-    def _moves(self) -> tuple[Move, ...]:
-        if not self.folder.has("moves.json"):
-            self.folder.write("moves.json", [])
-        return tuple(Move.model_validate(m) for m in self.folder.read("moves.json"))
+    def _knows(self, found: Sequence[Violation]) -> bool:
+        """Whether a person accepted just these violations of the whole."""
+        decision = decision_of(self.folder, WHOLE)
+        if decision is None or decision.decision != "accept" or not self.folder.has(f"queue/{WHOLE}.json"):
+            return False
+        return set(self.folder.read(f"queue/{WHOLE}.json").get("why", ())) >= {f"rule {v.rule}: {v.place}: {v.reason}" for v in found}
 
     def _rubric(
         self, obligations: Sequence[Obligation], criteria: Sequence[Criterion], topics: Sequence[Topic], moves: Sequence[Move]
     ) -> Rubric:
-        digest = context_digest(self.context)
         return Rubric(
             query=str(self.context["query"]),
             cutoff=date.fromisoformat(str(self.context["cutoff"]["date"])),
@@ -271,12 +370,39 @@ class Orchestrator:
             criteria=tuple(criteria),
             topics=tuple(topics),
             moves=tuple(moves),
-            context_digest=digest,
+            context_digest=context_digest(self.context),
             budget_digest=str(self.folder.read("budget.json")["digest"]) if self.folder.has("budget.json") else "",
             guidance=(f"{self.guidance.id} {self.guidance.version}",),
             writer=_identity(self.team.writer),
             reviewer=_identity(self.team.reviewer) if self.team.reviewer else {},
+            versions={"finassay-rubrics": version("finassay-rubrics")},
         )
+
+
+def _criterion_of(violation: Violation) -> str:
+    """The criterion that a violation is about; empty where it is about none."""
+    return violation.place.removeprefix("criterion ") if violation.place.startswith("criterion ") else ""
+
+
+def _of_these(waiting: Waiting, changed: Mapping[str, Criterion]) -> bool:
+    """Whether a person decided on every criterion that something waits with."""
+    ids = [c["id"] for c in waiting.about.get("criteria", ())]
+    return bool(ids) and all(i in changed for i in ids)
+
+
+def _stored(part: Part) -> dict[str, Any]:
+    return {
+        "criteria": [c.model_dump(mode="json", by_alias=True) for c in part.criteria],
+        "waiting": [{"item": w.item, "why": list(w.why), "about": w.about} for w in part.waiting],
+    }
+
+
+def _part(data: Any) -> Part:
+    try:
+        criteria = tuple(Criterion.model_validate(c) for c in data["criteria"])
+        return Part(criteria, tuple(Waiting(w["item"], tuple(w["why"]), w["about"]) for w in data["waiting"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidFileError(f"a stored obligation cannot be read: {error}"[:300]) from error
 
 
 def _identity(researcher: Researcher) -> dict[str, Any]:
@@ -289,15 +415,6 @@ def _identity(researcher: Researcher) -> dict[str, Any]:
     }
 
 
-def _topics_of(criteria: Sequence[Criterion]) -> tuple[Topic, ...]:
-    routes: dict[str, dict[str, None]] = {}
-    for criterion in criteria:
-        for route in criterion.expected:
-            if route.topic:
-                routes.setdefault(route.topic, {})[route.route_id] = None
-    return tuple(Topic(id=name, routes=tuple(found)) for name, found in routes.items())
-
-
 def _gated(criteria: Sequence[Criterion]) -> list[Criterion]:
     """The asked headline figures as gates: what writers marked, at most three; else the first grounded figure that depends on nothing."""
     marked = [c for c in criteria if c.gate == "must_pass"][:MAX_GATES]
@@ -305,41 +422,3 @@ def _gated(criteria: Sequence[Criterion]) -> list[Criterion]:
         marked = [c for c in criteria if c.kind == "numeric" and c.status == "grounded" and not c.depends_on][:1]
     ids = {c.id for c in marked}
     return [c.model_copy(update={"gate": "must_pass" if c.id in ids else "none"}) if c.kind != "prohibited" else c for c in criteria]
-
-
-def _review(reviewer: Researcher, route: Route, again: Derivation) -> Review:
-    """Agreement within half of the tolerance (R18), in the unit and scale of the route."""
-    base = Review(reviewer=reviewer.id, family=reviewer.family, route_id=route.route_id, verdict="not found", evidence=evidence_of(again))
-    if again.value is None:
-        return base.model_copy(update={"reason": again.reason})
-    value, scale = stored_value(again)
-    if not isinstance(value, Decimal) or not isinstance(route.value, Decimal):
-        same = str(value).strip().lower() == str(route.value).strip().lower()
-        return base.model_copy(update={"verdict": "agrees" if same else "differs", "value": value})
-    value = _rescaled(value, scale, route.scale)
-    difference = abs(value - route.value)
-    tolerance = route.tolerance
-    half = max(tolerance.abs, tolerance.rel * abs(route.value)) / 2 if tolerance else Decimal(0)
-    agrees = difference <= half and again.unit == route.unit
-    reason = "" if again.unit == route.unit else f"its unit is {again.unit}"
-    return base.model_copy(
-        update={"verdict": "agrees" if agrees else "differs", "value": value, "difference": difference, "reason": reason}
-    )
-
-
-_POWER: Final = {"": 0, "thousands": 3, "millions": 6, "billions": 9}
-
-
-def _rescaled(value: Decimal, own: str, other: str) -> Decimal:
-    return value.scaleb(_POWER.get(own, 0) - _POWER.get(other, 0))
-
-
-def _agreed(criterion: Criterion, route: Route) -> bool:
-    last = [r for r in criterion.review if r.route_id == route.route_id]
-    return bool(last) and last[-1].verdict == "agrees"
-
-
-def _words(review: Review) -> str:
-    if review.verdict == "not found":
-        return f"did not find it ({review.reason})" if review.reason else "did not find it"
-    return f"got {review.value}" + (f" ({review.reason})" if review.reason else "")

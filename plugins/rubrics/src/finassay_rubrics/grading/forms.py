@@ -10,6 +10,11 @@ _COUNT: Final = {"one": 1, "single": 1, "exactly one": 1, "two": 2, "three": 3}
 _RATIO_ROW: Final = re.compile(r"%|percent|\bratio|/|margin|\bx\b|times|multiple|share|yield|return on", re.IGNORECASE)
 
 
+def can_check(text: str) -> bool:
+    """Whether a program here knows what a format criterion asks for."""
+    return check_format(text, "", Answer(""))[0] is not None
+
+
 def check_format(text: str, value: str, answer: Answer) -> tuple[bool | None, str]:
     """Whether a format criterion is met, and why; None for one that no program here knows."""
     said = f"{text} {value}".lower()

@@ -19,6 +19,9 @@ _EACH: Final = re.compile(r"\beach\b|\bevery\b|\ball (?:the )?(?:years|periods)\
 def draft(assignment: Assignment, derive: Derive) -> Draft:
     """Criteria of one obligation. What is no metric of primary statements gives one unresolved criterion with the reason."""
     query = str(assignment.context.get("query", ""))
+    besides = _asked_besides(assignment)
+    if besides is not None:
+        return besides
     metrics = _metrics(assignment, query)
     if not metrics:
         return Draft((_unresolved(assignment, "asks for no metric of primary statements, which is all that this family reads"),))
@@ -32,6 +35,35 @@ def draft(assignment: Assignment, derive: Derive) -> Draft:
             question = _question(assignment, query, metric, asked, combined, entity)
             criteria.append(_criterion(assignment, question, metric, combined, derive, len(criteria) + 1))
     return Draft(tuple(criteria[:MAX_CRITERIA]))
+
+
+def _asked_besides(assignment: Assignment) -> Draft | None:
+    """An obligation that is no metric: an artefact, which a program can look at, or an explanation, which rules cannot ground. None for a metric."""
+    from finassay_rubrics.grading.forms import can_check
+
+    own = set(assignment.bindings)
+    spans = {kind: [one for one in _bindings(assignment.context, kind) if one.get("id") in own] for kind in ("metrics", "deliverables")}
+    kinds = {str(one.get("type", "")) for one in spans["deliverables"]}
+    if spans["metrics"] or not kinds & {"explain", "artefact"}:
+        return None
+    if "explain" in kinds:
+        return Draft((_unresolved(assignment, "asks for words; this family grounds only figures of primary statements"),))
+    texts = [f"Puts the figures into {assignment.what}"]
+    if not can_check(texts[0]):
+        return Draft((_unresolved(assignment, f"no program here looks at {assignment.what!r}"),))
+    constraints = [" ".join(str(one.get("span", "")).split()) for one in _bindings(assignment.context, "output_constraints")]
+    texts += [text for said in constraints if can_check(text := f"Keeps to the form asked: {said}")]
+    principles = tuple(line.split(" ", 1)[0] for line in assignment.principles if re.search(r"\bform\b", line, re.IGNORECASE))
+    return Draft(
+        tuple(
+            DraftCriterion(f"{assignment.obligation}.{number}", text, "format", principles or _principles(assignment), assignment.bindings)
+            for number, text in enumerate(texts, start=1)
+        )
+    )
+
+
+def _principles(assignment: Assignment) -> tuple[str, ...]:
+    return tuple(line.split(" ", 1)[0] for line in assignment.principles)
 
 
 def _metrics(assignment: Assignment, query: str) -> list[Metric]:
@@ -64,7 +96,9 @@ def _years(assignment: Assignment, query: str) -> list[int]:
     return []
 
 
-_COMBINED: Final = re.compile(r"\baverage\b|\bmean\b|\bcagr\b|\bchange\b|\bgrowth\b|\byear[- ]over[- ]year\b|\bby how much\b", re.IGNORECASE)
+_COMBINED: Final = re.compile(
+    r"\baverage\b|\bmean\b|\bcagr\b|\bchange\b|\bgrowth\b|\byear[- ]over[- ]year\b|\bby how much\b", re.IGNORECASE
+)
 
 
 def _periods(what: str, query: str, years: Sequence[int]) -> list[tuple[tuple[int, ...], str]]:

@@ -125,12 +125,12 @@ def overlaps(product: Mapping[str, Json]) -> tuple[Violation, ...]:
                 or (criterion.discriminating is False and "agree" in criterion.notes)
             ):
                 continue
-            if (both := _accepted_by_both(first, second)) is not None:
+            if (both := accepted_by_both(first, second)) is not None:
                 found.append(Violation("R11", f"criterion {criterion.id}", f"{first.route_id} and {second.route_id} both accept {both}"))
     return tuple(found)
 
 
-def _accepted_by_both(first: Route, second: Route) -> Decimal | None:
+def accepted_by_both(first: Route, second: Route) -> Decimal | None:
     """A value that two routes accept; None where there is none.
 
     At a stated precision an answer says the expected value rounded to its decimals: two routes differ if they do at the decimals that must

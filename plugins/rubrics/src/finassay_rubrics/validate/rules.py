@@ -39,7 +39,10 @@ def violations(product: Mapping[str, Json], stage: Stage, rules: Iterable[Rule] 
         if rule.stage != stage:
             continue
         try:
-            found += rule.check(product)
+            told = list(rule.check(product))
+            if not all(isinstance(one, Violation) for one in told):
+                raise TypeError("it gives something else than violations")
+            found += told
         except Exception as error:  # somebody else's code, in a pack
             found.append(Violation(rule.id, "rule", f"the rule itself failed: {type(error).__name__}: {error}"[:300]))
     return found[:MAX_VIOLATIONS]

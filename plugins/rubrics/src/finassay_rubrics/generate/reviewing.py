@@ -1,0 +1,91 @@
+"""The review: somebody of another family derives every value again, who sees neither the value nor how it was found.
+
+The first look is blind. Where it finds something else, a second look is held to the documents that were quoted; both are recorded.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final
+
+from attrs import evolve
+
+from finassay.api.errors import FinassayError
+from finassay.api.research import Derivation, Desk, DraftCriterion, Question, Researcher
+from finassay_rubrics.generate.criteria import evidence_of, stored_value
+from finassay_rubrics.record.rubric import Criterion, Review, Route
+
+_POWER: Final = {"": 0, "thousands": 3, "millions": 6, "billions": 9}
+
+
+def reviewed(reviewer: Researcher, desk: Desk, criterion: Criterion, draft: DraftCriterion) -> list[Review]:
+    """What the reviewer found for every route. Raises what sources and models raise for now (`retry`)."""
+    if draft.question is None or criterion.status != "grounded":
+        return []
+    found: list[Review] = []
+    for route in criterion.expected:
+        convention = f"{route.topic}:{route.route_id}" if route.topic else ""
+        question = evolve(draft.question, convention=convention, documents=())
+        found.append(_compared(reviewer, route, _derived(reviewer, question, desk)))
+        documents = tuple(dict.fromkeys(e.document for e in route.evidence if e.kind == "source" and e.document))
+        if found[-1].verdict != "agrees" and documents:
+            again = _compared(reviewer, route, _derived(reviewer, evolve(question, documents=documents), desk))
+            found.append(again.model_copy(update={"seen_quotes": True}))
+    return found
+
+
+def disputes(criterion: Criterion, reviews: Sequence[Review]) -> list[str]:
+    """Routes on which no look agreed, in words."""
+    told = []
+    for route in criterion.expected:
+        looks = [r for r in reviews if r.route_id == route.route_id]
+        if looks and not any(r.verdict == "agrees" for r in looks):
+            told.append(f"route {route.route_id}: the reviewer {_words(looks[0])}")
+    return told
+
+
+def agreed(criterion: Criterion, route: Route) -> bool:
+    return any(r.verdict == "agrees" for r in criterion.review if r.route_id == route.route_id)
+
+
+def _derived(reviewer: Researcher, question: Question, desk: Desk) -> Derivation:
+    try:
+        again = reviewer.derive(question, desk)
+    except FinassayError as error:
+        if error.retry:
+            raise
+        return Derivation(None, reason=f"the reviewer failed: {error}"[:300])
+    except Exception as error:  # somebody else's code
+        return Derivation(None, reason=f"the reviewer failed: {type(error).__name__}: {error}"[:300])
+    return again if isinstance(again, Derivation) else Derivation(None, reason=f"the reviewer gave {type(again).__name__}, no derivation")
+
+
+def _compared(reviewer: Researcher, route: Route, again: Derivation) -> Review:
+    """Agreement within half of the tolerance (R18), in the unit and scale of the route."""
+    base = Review(reviewer=reviewer.id, family=reviewer.family, route_id=route.route_id, verdict="not found")
+    if again.value is None:
+        return base.model_copy(update={"reason": again.reason[:500]})
+    try:
+        value, scale = stored_value(again)
+        base = base.model_copy(update={"evidence": evidence_of(again)})
+    except (ValueError, ArithmeticError, IndexError, TypeError) as error:
+        return base.model_copy(update={"reason": f"what it gave cannot be read: {error}"[:300]})
+    if not isinstance(value, Decimal) or not isinstance(route.value, Decimal):
+        same = str(value).strip().lower() == str(route.value).strip().lower()
+        return base.model_copy(update={"verdict": "agrees" if same else "differs", "value": str(value)[:500]})
+    if not value.is_finite():
+        return base.model_copy(update={"reason": "what it gave is no number"})
+    value = value.scaleb(_POWER.get(scale, 0) - _POWER.get(route.scale, 0))
+    difference = abs(value - route.value)
+    tolerance = route.tolerance
+    half = max(tolerance.abs, tolerance.rel * abs(route.value)) / 2 if tolerance else Decimal(0)
+    agrees = difference <= half and again.unit == route.unit
+    reason = "" if again.unit == route.unit else f"its unit is {again.unit}"[:100]
+    return base.model_copy(
+        update={"verdict": "agrees" if agrees else "differs", "value": value, "difference": difference, "reason": reason}
+    )
+
+
+def _words(review: Review) -> str:
+    if review.verdict == "not found":
+        return f"did not find it ({review.reason})" if review.reason else "did not find it"
+    return f"got {review.value}" + (f" ({review.reason})" if review.reason else "")
