@@ -68,6 +68,7 @@ def understand(question: Question) -> Ask:
         named = dict(more.bodies) if more.bodies else {question.metric or "own": body}
         given = Definitions({**given.bodies, **named}, given.rest)
     core = _core(given.rest)
+    _refuse_qualified(core)
     years = _years(core, question)
     mode = _mode(core, years)
     span = _spanned(core, years, mode)
@@ -177,6 +178,7 @@ def _wanted(question: Question, core: str, given: Definitions, year: int, percen
     if not found:
         return _defined(given, core, year, percent)
     first = found[0]
+    _refuse_part(question, core, first)
     if len(found) == 2 and _SHARE.fullmatch(core[first.end : found[1].start]):
         top, bottom = table().metrics[first.id], table().metrics[found[1].id]
         return _Wanted(
@@ -211,6 +213,123 @@ def _asked(core: str, found: list[Name]) -> list[Name]:
         if inside:
             return inside
     return found
+
+
+_QUALIFIED: Final = re.compile(
+    r"\b(?:adjusted|non-?gaap|organic|constant[- ]currency|pro[- ]?forma|core|comparable|same[- ]store|segments?|divisions?|geograph\w*|regions?|regional|subsidiar\w+|"
+    r"guidance|guided|forecast\w*|projected|expected|estimated|consensus|per\s+(?:store|employee|unit|customer))\b"
+)
+_BEFORE: Final = frozenset(
+    [
+        "a",
+        "amount",
+        "an",
+        "and",
+        "annual",
+        "any",
+        "are",
+        "as",
+        "asked",
+        "at",
+        "average",
+        "averaged",
+        "between",
+        "by",
+        "calculate",
+        "change",
+        "changes",
+        "company",
+        "company's",
+        "compound",
+        "compute",
+        "consolidated",
+        "corporate",
+        "cumulative",
+        "decline",
+        "decrease",
+        "did",
+        "each",
+        "ending",
+        "find",
+        "for",
+        "from",
+        "full",
+        "gaap",
+        "give",
+        "growth",
+        "had",
+        "has",
+        "have",
+        "how",
+        "in",
+        "increase",
+        "is",
+        "issuer",
+        "its",
+        "level",
+        "margin",
+        "mean",
+        "much",
+        "net",
+        "of",
+        "on",
+        "or",
+        "our",
+        "over",
+        "overall",
+        "overall",
+        "ratio",
+        "report",
+        "reported",
+        "show",
+        "stated",
+        "states",
+        "that",
+        "the",
+        "their",
+        "this",
+        "to",
+        "total",
+        "unadjusted",
+        "value",
+        "was",
+        "were",
+        "what",
+        "which",
+        "whole",
+        "with",
+        "year",
+        "years",
+        "year's",
+    ]
+)
+
+
+def _refuse_qualified(core: str) -> None:
+    """Refuse what statements do not show under that name: adjusted figures, parts of a company, forecasts."""
+    found = _QUALIFIED.search(core)
+    if found:
+        raise AskError(f"asks for something {found[0]!r}, which primary statements do not show")
+
+
+def _refuse_part(question: Question, core: str, name: Name) -> None:
+    """Refuse a line with an unknown word before it: `subscription revenue` is not revenue."""
+    before = re.search(r"(\S+)\s*$", core[: name.start])
+    if before is None:
+        return
+    word = before[1].strip("'\"(),.:;%-")
+    original = question.text[before.start(1) : before.end(1)]
+    known = (
+        not word
+        or word in _BEFORE
+        or word.endswith("'s")
+        or any(c.isdigit() for c in word)
+        or not word[-1].isalpha()
+        or before[1][-1] in ":;,.'"
+    )
+    if known or (original[:1].isupper() and word in " ".join(entities(question)[:1]).lower().split()):
+        return
+    raise AskError(f"asks for {word!r} {core[name.start : name.end]}, which may be only a part of the line")
 
 
 def _own(given: Definitions, year: int, names: Sequence[str]) -> Node | None:
@@ -390,8 +509,8 @@ def entities(question: Question) -> tuple[str, ...]:
         masked[start:end] = "§" * (end - start)
     found: dict[str, None] = {}
     for match in _CAPITALS.finditer("".join(masked)):
-        name = re.sub(r"['’]s$|['’.]+$", "", match[0])
-        words = name.split()
+        owner = re.match(r"(.*?)['’]s\b", match[0])
+        words = re.sub(r"['’.]+$", "", owner[1] if owner else match[0]).split()
         while words and words[0].lower() in _COMMON:
             words = words[1:]
         if words and not all(word.lower() in _COMMON or word.isdigit() for word in words) and any(c.isalpha() for c in "".join(words)):
