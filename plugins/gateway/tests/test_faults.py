@@ -60,6 +60,7 @@ FAILURES = [
     (429, {"error": {"code": "insufficient_quota", "message": "You exceeded"}}, {}, "refused", None),
     (400, {"error": {"type": "invalid_request_error", "message": "Your credit balance is too low"}}, {}, "refused", None),
     (400, {"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "API key not valid."}}, {}, "refused", None),
+    (400, {"error": {"type": "invalid_request_error", "message": "model 'insufficient_quota api_key': unknown"}}, {}, "program", None),
     (400, {"error": {"type": "invalid_request_error", "message": "prompt is too long"}}, {}, "program", None),
     (413, {}, {}, "program", None),
     (422, {}, {}, "program", None),

@@ -14,6 +14,10 @@ _NO_CREDIT: Final = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_KEYS: Final = re.compile(r"api.?key", re.IGNORECASE)
+_BEGINS: Final = re.compile(r"^(?:your )?(?:credit balance|api.?key)\b", re.IGNORECASE)
+"""How vendors' own sentences about money and keys begin. An agent can have its own words repeated in an error, but not at its beginning."""
+_ECHOING: Final = frozenset({400, 404, 413, 422})
+"""Statuses of answers about the request, which repeat parts of it."""
 _PROVIDERS: Final = frozenset({401, 402, 403, 404, 408, 409, 425, 429})
 
 
@@ -22,7 +26,8 @@ def provider_failure(trouble: Trouble, who: str, key_names: tuple[str, ...]) -> 
 
     The upstream's own words stay out of it: they may repeat the prompt.
     """
-    told = f"{trouble.code} {trouble.words}"
+    believed = trouble.status not in _ECHOING or _BEGINS.search(trouble.words)
+    told = f"{trouble.code} {trouble.words}" if believed else trouble.code
     if trouble.kind == "status" and _NO_CREDIT.search(told):
         return ProviderRefusedError(
             f"{who}: HTTP {trouble.status}: no credit left",
