@@ -295,8 +295,8 @@ hear()
 def test_a_turn_is_cancelled_shortly_before_its_deadline_and_ended_by_it(begin):
     session = begin()
     started = time.monotonic()
-    reply = session.send("wait", seconds=CANCEL_SECONDS + 2)
-    assert CANCEL_SECONDS + 1.8 < time.monotonic() - started < CANCEL_SECONDS + 5
+    reply = session.send("wait", seconds=CANCEL_SECONDS + 8)
+    assert CANCEL_SECONDS + 7.8 < time.monotonic() - started < CANCEL_SECONDS + 12
     assert reply.text == "So far."
     assert reply.usage == Usage(140, 40, 30)
     assert (session.workspace / "cancelled").exists()
@@ -306,8 +306,8 @@ def test_a_turn_is_cancelled_shortly_before_its_deadline_and_ended_by_it(begin):
 def test_an_agent_that_ignores_the_cancellation_is_ended(begin):
     session = begin()
     started = time.monotonic()
-    assert session.send("hang", seconds=CANCEL_SECONDS + 1.5).text == ""
-    assert time.monotonic() - started < CANCEL_SECONDS + 5
+    assert session.send("hang", seconds=CANCEL_SECONDS + 4).text == ""
+    assert time.monotonic() - started < CANCEL_SECONDS + 8
     assert session.send("say more", 2).text == "You said: say more"
 
 
@@ -472,7 +472,7 @@ def test_a_huge_message_is_cut_and_a_turn_that_never_stops_talking_fails(begin):
     "answer", ["{}", "{'stopReason': 'invented'}", "[]", "None", "{'stopReason': 'end_turn', 'usage': {'inputTokens': -1}}"]
 )
 def test_an_answer_that_is_none_of_the_protocol(begin, answer):
-    session = begin(command=raw(f"p = begin()\nsay(id=p, result={answer})\nhear()"))
+    session = begin(command=raw("p = begin()\n" + TOLD + f"say(id=p, result={answer})\nhear()"))
     if "usage" in answer:
         assert session.send("x").usage == Usage()
     else:
