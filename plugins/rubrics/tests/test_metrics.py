@@ -95,6 +95,7 @@ def test_a_script_gives_what_the_formula_gives():
         ("What is Orchard's four year revenue CAGR to FY2022?", "revenue", "percent", (2018, 2022), "compound"),
         ("How much did net sales grow at Orchard: what was the growth in FY2022, in percent?", "revenue", "percent", (2021, 2022), "growth"),
         ("What was the change in inventory at Orchard in fiscal year 2022?", "inventory", "amount", (2021, 2022), "change"),
+        ("What's Orchard's FY2022 COGS?", "cogs", "amount", (2022,), ""),
         ("What is the FY22 quick ratio of Orchard?", "quick_ratio", "times", (2022,), ""),
         ("What were total current assets of Orchard at the end of 2019?", "current_assets", "amount", (2019,), ""),
         ("Using the statement of cash flows, what is the FY2020 free cash flow (FCF) for Orchard?", "free_cash_flow", "amount", (2020,), ""),
@@ -240,7 +241,7 @@ def test_a_restated_value_is_a_route_of_its_vintage():
         return Derivation(Decimal(2 if question.convention == "vintage:original" else 1), "USD")
 
     made = draft(assignment("revenue of FY2022", "What is the revenue of Orchard in FY2022?", entities=["Orchard"]), restated)
-    assert [one.topic for one in made.criteria[0].routes] == ["", "vintage"]
+    assert [(one.topic, one.route) for one in made.criteria[0].routes] == [("vintage", "latest"), ("vintage", "original")]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from attrs import evolve
+
 from finassay.api.research import Assignment, Derivation, Draft, DraftCriterion, DraftRoute, Period, Question
 from finassay_rubrics.metrics.ask import AskError, understand
 from finassay_rubrics.metrics.formula import FormulaError
@@ -31,9 +33,9 @@ def draft(assignment: Assignment, derive: Derive) -> Draft:
     entity = _entity(assignment.context)
     criteria: list[DraftCriterion] = []
     for metric in metrics:
-        for asked, combined in _periods(assignment.what, query, years):
+        for asked, combined in _periods(assignment.what, years):
             question = _question(assignment, query, metric, asked, combined, entity)
-            criteria.append(_criterion(assignment, question, metric, combined, derive, len(criteria) + 1))
+            criteria.append(_criterion(assignment, question, metric, derive, len(criteria) + 1))
     return Draft(tuple(criteria[:MAX_CRITERIA]))
 
 
@@ -101,11 +103,10 @@ _COMBINED: Final = re.compile(
 )
 
 
-def _periods(what: str, query: str, years: Sequence[int]) -> list[tuple[tuple[int, ...], str]]:
+def _periods(what: str, years: Sequence[int]) -> list[tuple[tuple[int, ...], str]]:
     """The years of each criterion, and the word that combines several: `average`, `change`, `growth`, `CAGR`."""
     if len(years) == 1 or _EACH.search(fold(what)) or not (match := _COMBINED.search(what)):
         return [((year,), "") for year in years]
-    del query
     word = match[0].lower()
     kind = "average" if word in ("average", "mean") else "CAGR" if word == "cagr" else "growth" if word == "growth" else "change"
     return [((years[0], years[-1]), kind)]
@@ -140,19 +141,19 @@ def _decimals(query: str, metric: Metric) -> int | None:
         return None
 
 
-def _criterion(assignment: Assignment, question: Question, metric: Metric, combined: str, derive: Derive, number: int) -> DraftCriterion:
+def _criterion(assignment: Assignment, question: Question, metric: Metric, derive: Derive, number: int) -> DraftCriterion:
     first = derive(question)
     routes = [DraftRoute("any", "", "", first)] if first.value is not None else []
     if first.value is not None and metric.routes and not question.definition:
         routes = _routes(metric, question, first, derive)
     if first.value is not None and len(routes) == 1 and routes[0].route == "any":
-        routes += _vintage(question, first, derive)
+        routes = _vintage(question, first, derive) or routes
     return DraftCriterion(
         id=f"{assignment.obligation}.{number}",
         text=question.text,
         kind="numeric",
         principles=tuple(line.split(" ", 1)[0] for line in assignment.principles),
-        bindings=_used(assignment.context, combined),
+        bindings=_used(assignment.context),
         routes=tuple(routes),
         question=question,
         must_pass=number == 1 and bool(routes),
@@ -162,8 +163,6 @@ def _criterion(assignment: Assignment, question: Question, metric: Metric, combi
 
 def _routes(metric: Metric, question: Question, first: Derivation, derive: Derive) -> list[DraftRoute]:
     """The metric's conventions: the first is what was derived, others where they can be grounded and give another value."""
-    from attrs import evolve
-
     found = [DraftRoute(metric.routes[0].route, metric.routes[0].topic, metric.routes[0].convention, first)]
     for route in metric.routes[1:]:
         other = derive(evolve(question, convention=f"{route.topic}:{route.route}"))
@@ -173,21 +172,21 @@ def _routes(metric: Metric, question: Question, first: Derivation, derive: Deriv
 
 
 def _vintage(question: Question, first: Derivation, derive: Derive) -> list[DraftRoute]:
-    """The value as first reported, where a later filing restates it."""
-    from attrs import evolve
-
+    """The value as restated and as first reported, where a later filing restates it; else nothing."""
     original = derive(evolve(question, convention=ORIGINAL))
     if original.value is None or original.value == first.value:
         return []
-    return [DraftRoute("original", "vintage", "as reported in the annual report of that year", original)]
+    return [
+        DraftRoute("latest", "vintage", "as the latest annual report by the cutoff shows it", first),
+        DraftRoute("original", "vintage", "as reported in the annual report of that year", original),
+    ]
 
 
-def _used(context: Mapping[str, Any], combined: str) -> tuple[str, ...]:
-    del combined
+def _used(context: Mapping[str, Any]) -> tuple[str, ...]:
     kinds = ("entities", "metrics", "periods")
     return tuple(str(one["id"]) for kind in kinds for one in _bindings(context, kind) if one.get("id"))
 
 
 def _unresolved(assignment: Assignment, reason: str) -> DraftCriterion:
     principles = tuple(line.split(" ", 1)[0] for line in assignment.principles)
-    return DraftCriterion(f"{assignment.obligation}.1", assignment.what, "text", principles, _used(assignment.context, ""), reason=reason)
+    return DraftCriterion(f"{assignment.obligation}.1", assignment.what, "text", principles, _used(assignment.context), reason=reason)

@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Final, Protocol
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from finassay.api.research import Derivation, Desk, Input, Period, Question, Quote, ScriptError
 from finassay.api.source import Document, NotThereError, SourceItem
@@ -23,6 +23,8 @@ MAX_FILINGS: Final = 8
 """Filings of one issuer that are read for one question."""
 ORIGINAL: Final = "vintage:original"
 """The convention that takes a figure as first reported, not as the latest filing shows it."""
+LATEST: Final = "vintage:latest"
+"""Its counterpart, which is the default."""
 
 
 @frozen
@@ -92,7 +94,7 @@ class Unresolved(Exception):
 def derive(question: Question, desk: Desk, read: Reader) -> Derivation:
     """One value, or None with the reason. Raises `SourceError` where a source fails."""
     try:
-        convention = question.convention if question.convention != ORIGINAL else ""
+        convention = question.convention if question.convention not in (ORIGINAL, LATEST) else ""
         plain = question if convention == question.convention else _without_convention(question)
         ask = understand(plain)
         held = filings(ask, question, desk, read)
@@ -105,8 +107,6 @@ def derive(question: Question, desk: Desk, read: Reader) -> Derivation:
 
 
 def _without_convention(question: Question) -> Question:
-    from attrs import evolve
-
     return evolve(question, convention="")
 
 
@@ -157,8 +157,14 @@ def _items(ask: Ask, desk: Desk) -> list[SourceItem]:
 
 
 def _bears(item: SourceItem, name: str) -> bool:
-    words = _words(name)
-    return bool(words) and words <= _words(item.publisher or item.title)
+    """Whether the publisher's name holds every word of the name asked for, or one is the other's initials."""
+    words, own = _words(name), _words(item.publisher or item.title)
+    return bool(words) and (words <= own or own == {_initials(name)} or words == {_initials(item.publisher)})
+
+
+def _initials(name: str) -> str:
+    found = re.findall(r"[a-z0-9]+", fold(name))
+    return "".join(word[0] for word in found if word in _words(name)) if len(found) > 1 else ""
 
 
 def _words(text: str) -> set[str]:
