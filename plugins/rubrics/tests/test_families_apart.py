@@ -40,7 +40,7 @@ def test_a_family_imports_the_contract_and_the_definitions_only(family):
 def test_the_definitions_read_no_filing():
     """What both share may know questions and formulas: nothing in it opens a page's text, but for handing documents to a reader."""
     for path in (PLUGINS / "rubrics" / "src" / "finassay_rubrics" / "metrics").glob("*.py"):
-        assert ".text[" not in path.read_text("utf-8"), path.name
+        assert "page.text" not in path.read_text("utf-8"), path.name
         assert ".pages" not in path.read_text("utf-8"), path.name
 
 

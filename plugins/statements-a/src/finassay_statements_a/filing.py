@@ -45,7 +45,7 @@ class Statement:
 
     def fitting(self, line: str) -> list[tuple[Page, Row]]:
         """The rows that a line's first fitting expression finds."""
-        each = line.startswith(("eps_", "shares_"))
+        each = line.startswith(("eps_", "shares_")) or self.head.kind != "income"
         kept = [(page, row) for page, row in self.rows if each or not _PER_SHARE.search(row.section)]
         for pattern in labels().get(line, ()):
             found = [(page, row) for page, row in kept if any(pattern.fullmatch(name) for name in names_of(row.label, row.section))]

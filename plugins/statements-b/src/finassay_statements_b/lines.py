@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from finassay_rubrics.metrics.table import table
 from finassay_statements_b.table import GridRow
 
 _ALWAYS: Final = frozenset(("the", "of", "and", "net", "&", "see", "note", "less", "for"))
@@ -61,6 +62,11 @@ _PER_SHARE: Final = frozenset(("per", "share"))
 _MERE: Final = frozenset(("basic", "diluted", "total", "and"))
 
 
+def _statement(line: str) -> str:
+    item = table().lines.get(line)
+    return item.statement if item else ""
+
+
 def _words(row: GridRow) -> tuple[str, ...]:
     """A row's words; a mere `Basic` or `Total` means what the heading above says."""
     return (*row.above, *row.words) if row.words and set(row.words) <= _MERE else row.words
@@ -89,7 +95,7 @@ class Finder:
     def _find(self, rules: LineRules) -> list[int]:
         low, high = self._edge(rules.after, -1), self._edge(rules.before, len(self.rows))
         for rule in rules.rules:
-            each = rules.id.startswith(("eps_", "shares_"))
+            each = rules.id.startswith(("eps_", "shares_")) or _statement(rules.id) != "income"
             fits = [
                 place
                 for place in range(low + 1, high)

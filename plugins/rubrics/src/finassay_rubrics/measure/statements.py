@@ -110,7 +110,9 @@ def _items(folder: Path) -> Iterator[SourceItem]:
             signed = date.fromisoformat(raw["signed"]) if raw.get("signed") else None
             title = f"{raw['company']} {raw.get('form', '')} {raw.get('period', '')}"
             meta = {"form": str(raw.get("form", ""))}
-            yield SourceItem("corpus", raw["doc_name"], title, signed, str(raw.get("signed_basis") or ""), raw["company"], raw.get("url", ""), meta=meta)
+            yield SourceItem(
+                "corpus", raw["doc_name"], title, signed, str(raw.get("signed_basis") or ""), raw["company"], raw.get("url", ""), meta=meta
+            )
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -148,7 +150,9 @@ class FolderDesk:
             raise ScriptError(f"the script ran longer than {SCRIPT_SECONDS} s") from error
         if done.returncode != 0:
             raise ScriptError((done.stderr.strip().splitlines() or ["the script failed without a word"])[-1])
-        return Script(code, hashlib.sha256(code.encode()).hexdigest(), json.loads(done.stdout), hashlib.sha256(done.stdout.encode()).hexdigest())
+        return Script(
+            code, hashlib.sha256(code.encode()).hexdigest(), json.loads(done.stdout), hashlib.sha256(done.stdout.encode()).hexdigest()
+        )
 
 
 # -- questions --------------------------------------------------------------------------------------------------------
@@ -204,7 +208,16 @@ def judged(raw: Mapping[str, Any], family: str, question: Question, derivation: 
     """A derivation beside the expert's answer."""
     documents = tuple(dict.fromkeys(quote.reference for quote in derivation.quotes))
     name = str(raw.get("doc_name", ""))
-    record = Record(str(raw["financebench_id"]), str(raw.get("company", "")), family, "unresolved", str(raw["answer"]), None, derivation.reason, documents)
+    record = Record(
+        str(raw["financebench_id"]),
+        str(raw.get("company", "")),
+        family,
+        "unresolved",
+        str(raw["answer"]),
+        None,
+        derivation.reason,
+        documents,
+    )
     if derivation.value is None or isinstance(derivation.value, str):
         return record
     try:
