@@ -11,6 +11,8 @@ COMMANDS: Final = {
     "generate": ("generate", "Make a rubric from a query, guidance and sources; resumable."),
     "show": ("show", "Read a rubric: criteria, values, sources, gates; as a table, Markdown or a page."),
     "grade": ("grade", "Grade answers by a rubric: points, gated points, all-pass, every verdict with its evidence."),
+    "measure": ("measure", "Measure on labelled material: values found, grading beside people's labels, experts' rubrics."),
+    "convert": ("convert", "Turn rubrics into other formats and back."),
     "schema": ("schema", "Print the JSON schema of a rubric file."),
 }
 """Name to (module of this package, one line of help)."""

@@ -71,6 +71,13 @@ _SHIFTS: Final[dict[tuple[UnitKind, UnitKind], int]] = {
 """(the answer's kind, the expected kind) to the power of ten between them."""
 
 
+def can_be(number: Number, kind: UnitKind) -> bool:
+    """Whether a figure can stand for a quantity of this kind at all: dollars are no ratio, percent are no dollars."""
+    if kind == "amount":
+        return number.kind in ("amount", "plain")
+    return (number.kind, kind) in _SHIFTS or (number.kind == "amount" and kind == "plain")
+
+
 def _amounts(number: Number, scale: Decimal) -> list[tuple[Decimal, int]]:
     if number.scale is not None:
         shift = int((number.scale / scale).log10().to_integral_value()) if scale else 0
@@ -81,7 +88,9 @@ def _amounts(number: Number, scale: Decimal) -> list[tuple[Decimal, int]]:
 
 
 def accepts(number: Number, expected: Expected, profile: Profile = "strict") -> bool:
-    """Whether the figure, as the answer states it, is the expected one."""
+    """Whether the figure, as the answer states it, is the expected one. Nothing is nothing in every unit."""
+    if expected.value == 0 and number.value == 0:
+        return True
     return any(_within(value, decimals, expected, profile) for value, decimals in stated(number, expected))
 
 

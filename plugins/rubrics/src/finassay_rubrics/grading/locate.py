@@ -10,7 +10,8 @@ from typing import Final, Literal
 
 from attrs import Factory, frozen
 
-from finassay_rubrics.grading.numbers import MAX_TEXT, Number, numbers
+from finassay_rubrics.grading.compare import can_be
+from finassay_rubrics.grading.numbers import MAX_TEXT, Number, UnitKind, numbers
 
 How = Literal["table", "conclusion", "sentence", "emphasis", "first line", "only figure"]
 MAX_LINE: Final = 4_000
@@ -137,6 +138,10 @@ _REFUSAL: Final = re.compile(
     r"|no (?:information|data|details|figures?|mention)|insufficient|i'm sorry|i am sorry|i apologi[sz]e|would need|you(?:'d| would) need|is needed|are needed|(?:is|are) missing|as an ai)\b",
     re.IGNORECASE,
 )
+_CONDITION: Final = re.compile(r"^\W*if\b[^.]*\b(?:would|should|could|can)\b", re.IGNORECASE)
+"""What holds in a case that the answer leaves open."""
+OPERATIONS: Final = frozenset({"average", "mean", "change", "growth", "difference", "median", "sum", "cagr"})
+"""Stems of what is done with several figures: a sentence that does it tells more than one that gives the figures."""
 _EXAMPLE: Final = re.compile(
     r"\b(for example|for instance|hypothetical|suppose|assum(?:e|ing) (?:that )?(?:the|we)|e\.g\.|let's say|placeholder|illustrat)",
     re.IGNORECASE,
@@ -158,6 +163,8 @@ class Target:
     """Years as four digits."""
     ignore: frozenset[str] = frozenset()
     """Words with digits that are names."""
+    kind: UnitKind | None = None
+    """What kind of quantity is asked for; None where that is open."""
 
 
 @frozen
@@ -204,7 +211,7 @@ def _stem(word: str) -> str:
 def locate(answer: str, target: Target) -> Located:
     """The figure that an answer gives for a target. Nothing where it gives none: a refusal, an example, a quotation."""
     answer = answer[:MAX_TEXT]
-    segments = _segments(answer, target.ignore)
+    segments = _segments(answer, target)
     for find in (_stated, _only):
         found = find(segments, target, answer)
         if found is not None:
@@ -215,10 +222,10 @@ def locate(answer: str, target: Target) -> Located:
 # -- segments ---------------------------------------------------------------------------------------------------------
 
 
-def _segments(answer: str, ignore: frozenset[str]) -> list[_Segment]:
+def _segments(answer: str, target: Target) -> list[_Segment]:
     """Sentences, each within a line, with the figures that can be results."""
     found, start = [], 0
-    all_numbers = numbers(answer, ignore)
+    all_numbers = numbers(answer, target.ignore)
     example_until = -1
     for index, line in enumerate(answer.splitlines(keepends=True)):
         if _EXAMPLE.search(line):
@@ -227,7 +234,8 @@ def _segments(answer: str, ignore: frozenset[str]) -> list[_Segment]:
             for offset, sentence in _sentences(line[:MAX_LINE]):
                 begin = start + offset
                 own = [n for n in all_numbers if begin <= n.start < begin + len(sentence)]
-                found.append(_Segment(begin, sentence, index, tuple(_results(sentence, begin, own))))
+                results = [n for n in _results(sentence, begin, own) if target.kind is None or can_be(n, target.kind)]
+                found.append(_Segment(begin, sentence, index, tuple(results)))
         start += len(line)
     return found
 
@@ -336,13 +344,14 @@ LEAST: Final = 1.15
 
 def _weight(segment: _Segment, target: Target, place: float) -> float:
     """`place` is from 0 to 1, late is more."""
-    if _REFUSAL.search(segment.text):
+    if _REFUSAL.search(segment.text) or _CONDITION.search(segment.text):
         return 0.0
+    operates = 0.3 * bool(words_of(segment.text) & target.words & OPERATIONS)
     named = min(1.0, _overlap(segment.text, target) / 0.6)
     concludes = bool(_RESULT.search(segment.text))
     states = bool(_COPULA.search(segment.text))
     bold = "**" in segment.text or "boxed" in segment.text
-    return 1.0 * named + 0.7 * concludes + 0.25 * states + 0.5 * bold + 0.5 * place
+    return 1.0 * named + operates + 0.7 * concludes + 0.25 * states + 0.5 * bold + 0.5 * place
 
 
 def _how(segment: _Segment) -> How:

@@ -42,6 +42,10 @@ _NUMBER: Final = re.compile(
 _SCALE: Final = re.compile(
     r"\s?-?(?P<word>thousands?|millions?|billions?|trillions?|mn|mio|bn|tn|mm|[kKmMbB])\b(?!\s?points)", re.IGNORECASE
 )
+_SCALE_NOTE: Final = re.compile(
+    r"\s?,?\s?\(?(?:USD |US\$ |\$ )?in (?:USD |US\$ |\$)?(?P<word>thousands|millions|billions)\b\)?", re.IGNORECASE
+)
+"""`1,577 (in millions)`."""
 _AFTER_CURRENCY: Final = re.compile(r"\s?(USD|US dollars?|dollars?|EUR|euros?|GBP)\b", re.IGNORECASE)
 _MONTH: Final = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 _DATE: Final = re.compile(
@@ -165,6 +169,8 @@ def _first(match: re.Match[str], *groups: str) -> int:
 
 
 def _scale(text: str, at: int, digits: str, currency: str) -> tuple[Decimal | None, int]:
+    if note := _SCALE_NOTE.match(text, at):
+        return Decimal(10) ** SCALES[note["word"].lower()], note.end()
     found = _SCALE.match(text, at)
     if found is None:
         return None, at

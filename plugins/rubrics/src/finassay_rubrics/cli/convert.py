@@ -1,0 +1,38 @@
+"""`finassay rubric convert`."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from finassay.api.errors import InvalidFileError, UsageError
+
+FORMS = ("rubric", "vals", "healthbench", "autorubric")
+BY_SUFFIX = {".json": "rubric", ".yaml": "autorubric", ".yml": "autorubric"}
+
+
+@click.command("convert")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--from", "source_form", type=click.Choice(FORMS), help="Form of the source; told from the file where it can be.")
+@click.option("--to", "target_form", type=click.Choice(FORMS), help="Form of the target; .json is ours, .yaml autorubric's.")
+@click.option("--cutoff", help="Of rubrics in forms that state none: 2023-03-01. Today, if not given.")
+@click.option("--query", default="", help="Of a rubric in a form that states none.")
+def command(source: Path, target: Path, source_form: str | None, target_form: str | None, cutoff: str | None, query: str) -> None:
+    """Turn rubrics into another form: ours, experts' rows of the Finance Agent benchmark, HealthBench items, autorubric's YAML.
+
+    Conventions, tolerances and evidence are in our form alone; in others the accepted values are told in words.
+    """
+    from finassay_rubrics.cli.context import day_of
+    from finassay_rubrics.record.exchange.forms import read, write
+
+    day = day_of(cutoff) if cutoff else datetime.now(UTC).date()
+    form = target_form or BY_SUFFIX.get(target.suffix)
+    if form is None:
+        raise UsageError(f"{target}: in which form?", hint=f"--to {' or '.join(FORMS)}")
+    rubrics = read(source, day, source_form or "", query)
+    try:
+        written = write(rubrics, target, form)
+    except OSError as error:
+        raise InvalidFileError(f"{target}: cannot be written: {error.strerror}") from error
+    click.echo(f"{len(rubrics)} rubric{'s' if len(rubrics) != 1 else ''}: {written[0]}{' and on' if len(written) > 1 else ''}")

@@ -1,0 +1,196 @@
+"""`finassay rubric measure`."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from finassay.api.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from finassay_rubrics.measure.responses import Agreement, Judged
+    from finassay_rubrics.measure.statements import Record
+
+PARTS = ("statements", "grading", "experts")
+
+
+@click.command("measure")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--only", "parts", multiple=True, type=click.Choice(PARTS), help="Measure this alone; repeat for several.")
+@click.option(
+    "--family", "families", multiple=True, default=("statements-a", "statements-b"), show_default=True, help="Researcher; repeat."
+)
+@click.option("--half", type=click.IntRange(0, 1), help="Of the answers those of half 0, on which rules were tuned, or 1, held out.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def command(folder: Path, parts: tuple[str, ...], families: tuple[str, ...], half: int | None, as_json: bool) -> None:
+    """Measure what can be measured on FOLDER: values that offline families find, grading beside human labels, experts' rubrics.
+
+    FOLDER may hold questions.jsonl, documents.jsonl, corpus/NAME.jsonl.gz, responses.jsonl.gz and expert_rubrics.jsonl; each may be missing.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder")
+    chosen = parts or PARTS
+    told: dict[str, Any] = {}
+    if "statements" in chosen and (folder / "questions.jsonl").is_file() and (folder / "corpus").is_dir():
+        told["statements"] = _statements(folder, families)
+    has_answers = any((folder / name).is_file() for name in ("responses.jsonl.gz", "responses.jsonl"))
+    if "grading" in chosen and (folder / "questions.jsonl").is_file() and has_answers:
+        told["grading"] = _grading(folder, half)
+    if "experts" in chosen and (folder / "expert_rubrics.jsonl").is_file():
+        from finassay_rubrics.measure.experts import experts_json
+
+        told["experts"] = experts_json(folder / "expert_rubrics.jsonl")
+    if not told:
+        raise UsageError(
+            f"{folder} holds nothing that can be measured",
+            hint="questions.jsonl with corpus/ or responses.jsonl.gz, or expert_rubrics.jsonl.",
+        )
+    if as_json:
+        click.echo(json.dumps(told, indent=1, ensure_ascii=False))
+        return
+    _print(told)
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def _statements(folder: Path, families: tuple[str, ...]) -> dict[str, Any]:
+    from finassay.catalog.catalog import Catalog
+    from finassay_rubrics.measure.statements import Measurement, figures, halves
+
+    catalog = Catalog.installed()
+    measured = Measurement(folder, [catalog.create("researcher", name)[0] for name in families])
+    records = list(measured.records())
+    tuned, held = halves([record.issuer for record in records])
+    groups = {"all": records, "tuned": [r for r in records if r.issuer in tuned], "held out": [r for r in records if r.issuer in held]}
+    return {
+        "questions": len(measured.questions()),
+        "groups": {name: [_figures(one) for one in figures(own)] for name, own in groups.items()},
+        "unreachable": sorted({(r.question, r.reachable) for r in records if r.reachable}),
+        "wrong": [_record(r) for r in records if r.outcome == "wrong"],
+        "unresolved": [_record(r) for r in records if r.outcome == "unresolved"],
+    }
+
+
+def _figures(one: Any) -> dict[str, Any]:
+    names = ("family", "questions", "resolved", "right", "wrong", "original", "coincide", "resolved_share", "right_share")
+    return {name: getattr(one, name) for name in names}
+
+
+def _record(record: "Record") -> dict[str, Any]:
+    value = None if record.value is None else f"{record.value:f}"[:30]
+    return {
+        "question": record.question,
+        "family": record.family,
+        "expert": record.expert,
+        "value": value,
+        "reason": record.reason or record.reachable,
+        "right_as_first_reported": record.by_original,
+    }
+
+
+# -- grading ----------------------------------------------------------------------------------------------------------
+
+
+def _grading(folder: Path, half: int | None) -> dict[str, Any]:
+    from finassay_rubrics.measure.responses import PROFILES, agreement, by_model, disagreements, half_of, judge
+    from finassay_rubrics.measure.statements import METRICS
+
+    judged = judge(folder, half)
+    groups = {"all": judged, METRICS: [j for j in judged if j.question_type == METRICS]}
+    if half is None:
+        groups |= {f"half {n}": [j for j in judged if half_of(j.question) == n] for n in (0, 1)}
+    return {
+        "answers": len(judged),
+        "questions": len({j.question for j in judged}),
+        "groups": {
+            name: {
+                profile: {
+                    **_agreement(agreement(name, own, profile)),
+                    "without_conflicts": _agreement(agreement(name, [j for j in own if not j.conflict], profile)),
+                }
+                for profile in PROFILES
+            }
+            for name, own in groups.items()
+            if own
+        },
+        "models": {pair[0].name: {one.profile: _agreement(one) for one in pair} for pair in by_model(judged)},
+        "disagreements": {profile: [_judged(j) for j in disagreements(judged, profile)] for profile in PROFILES},
+        "conflicts": [_judged(j) for j in judged if j.conflict],
+    }
+
+
+def _agreement(one: "Agreement") -> dict[str, Any]:
+    names = ("answers", "both_right", "both_wrong", "too_strict", "too_lenient", "accuracy", "kappa")
+    return {name: getattr(one, name) for name in names}
+
+
+def _judged(one: "Judged") -> dict[str, Any]:
+    names = ("question", "model", "label", "key", "figure", "how", "quote", "conflict")
+    return {name: getattr(one, name) for name in names}
+
+
+# -- printing ---------------------------------------------------------------------------------------------------------
+
+
+def _print(told: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    out = Console()
+    if "statements" in told:
+        _print_statements(out, told["statements"])
+    if "grading" in told:
+        _print_grading(out, told["grading"])
+    if "experts" in told:
+        _table(out, "experts' rubrics", ("figure", "value"), [(k.replace("_", " "), _shown(v)) for k, v in told["experts"].items()])
+
+
+def _table(out: "Console", title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), title_justify="left")
+    for head in heads:
+        table.add_column(head)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    out.print(table)
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def _print_statements(out: "Console", told: dict[str, Any]) -> None:
+    names = ("family", "questions", "resolved", "right", "wrong", "original", "coincide", "resolved_share", "right_share")
+    rows = [(group, *(_shown(one[name]) for name in names)) for group, own in told["groups"].items() for one in own]
+    _table(out, f"values found for {told['questions']} metric questions", ("group", *(n.replace("_", " ") for n in names)), rows)
+    _table(out, "out of reach", ("question", "why"), [(q, why) for q, why in told["unreachable"]])
+    for name in ("wrong", "unresolved"):
+        rows = [(r["question"], r["family"], r["expert"], _shown(r["value"]), r["reason"][:160]) for r in told[name]]
+        _table(out, name, ("question", "family", "expert", "value", "reason"), rows)
+
+
+def _print_grading(out: "Console", told: dict[str, Any]) -> None:
+    heads = ("answers", "profile", "accuracy", "kappa", "too strict", "too lenient", "kappa without label conflicts", "conflicts")
+    rows = []
+    for name, own in told["groups"].items():
+        for profile, one in own.items():
+            bare = one["without_conflicts"]
+            cells = (one["accuracy"], one["kappa"], one["too_strict"], one["too_lenient"], bare["kappa"], one["answers"] - bare["answers"])
+            rows.append((f"{name} ({one['answers']})", profile, *(_shown(cell) for cell in cells)))
+    _table(out, f"grading by program beside human labels: {told['answers']} answers to {told['questions']} questions", heads, rows)
+    rows = [
+        (name, str(one["strict"]["answers"]), *(_shown(one[p][n]) for p in ("strict", "lenient") for n in ("accuracy", "kappa")))
+        for name, one in told["models"].items()
+    ]
+    _table(out, "by model", ("model", "answers", "strict accuracy", "strict kappa", "lenient accuracy", "lenient kappa"), rows)
+    for profile, own in told["disagreements"].items():
+        differing = [(d["question"], d["model"], d["label"], d["key"], d["figure"] or "none", d["how"], d["conflict"]) for d in own]
+        _table(out, f"disagreements, {profile}", ("question", "model", "label", "key", "figure", "how found", "label conflict"), differing)
+    clashing = [(d["question"], d["model"], d["label"], d["key"], d["figure"], d["conflict"]) for d in told["conflicts"]]
+    _table(out, "label conflicts", ("question", "model", "label", "key", "figure", "why"), clashing)

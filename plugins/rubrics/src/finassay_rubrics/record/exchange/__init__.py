@@ -1,0 +1,1 @@
+"""Rubrics in the forms of others: read into the record, written from it."""

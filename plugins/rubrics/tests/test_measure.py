@@ -1,0 +1,173 @@
+"""Measuring on labelled material: keys, label conflicts, agreement, the command."""
+
+import gzip
+import json
+import os
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from finassay.api.errors import FinassayError, InvalidFileError
+from finassay_rubrics.cli.main import rubric as command
+from finassay_rubrics.grading.asked import keyed, target_of
+from finassay_rubrics.grading.compare import accepts
+from finassay_rubrics.grading.locate import locate
+from finassay_rubrics.measure.responses import agreement, by_model, half_of, judge
+
+SHARED = Path(os.environ.get("FINASSAY_SHARED", Path(__file__).parents[4] / "shared"))
+BENCH = SHARED / "data" / "financebench"
+EXPERTS = SHARED / "data" / "vals-finance-agent"
+
+
+@pytest.mark.parametrize(
+    ("key", "question", "value", "kind", "scale"),
+    [
+        ("$1577.00", "What is the capex (in USD millions)?", "1577", "amount", 10**6),
+        ("$8.70", "What is net PPE? Answer in USD billions.", "8.7", "amount", 10**9),
+        ("65.4%", "What is the change?", "65.4", "percent", 1),
+        ("-0.02", "What is the ROA?", "-0.02", "times", 1),
+        ("(0.35)", "What is the ratio?", "-0.35", "times", 1),
+        ("93.86 days", "What is the DPO?", "93.86", "days", 1),
+        ("412", "What were sales in USD millions?", "412", "amount", 10**6),
+        ("1.2 billion", "What were sales?", "1.2", "times", 1),
+    ],
+)
+def test_keys_of_one_figure(key, question, value, kind, scale):
+    expected = keyed(question, key).expected
+    assert (expected.value, expected.kind, int(expected.scale)) == (Decimal(value), kind, scale)
+
+
+@pytest.mark.parametrize("key", ["", "No", "Yes, by 4%", "4% and 5%", "FY2018", "between 3 and 4", "12 March 2020"])
+def test_keys_that_are_no_figure(key):
+    assert keyed("What is it?", key) is None
+
+
+def test_what_a_question_names_as_its_metric():
+    target = target_of(
+        "You are an analyst. What is Foxglove's FY2017 return on assets (ROA)? Round your answer to two decimal places.", "Foxglove Inc"
+    )
+    assert (target.words, target.acronyms, target.periods) == ({"return", "asset"}, {"ROA"}, {"2017"})
+
+
+@pytest.mark.parametrize(
+    ("question", "key", "answer", "right"),
+    [
+        ("What is the FY2019 gross margin?", "41.2%", "Gross profit was $412 million on sales of $1,000 million. The gross margin was 41.2%.", True),
+        ("What is the FY2019 quick ratio?", "1.31", "The quick ratio is 1.31: for every $1 of liabilities there is $1.31 at hand.", True),
+        ("What is the three year average margin?", "4.0%", "The margin is 3.0% in 2017.\nIt is 5.0% in 2018.\nThe average is (3.0% + 5.0%) / 2 = 4.0%", True),
+        ("How much capex (in USD millions)?", "$1577", "Capex was $1,577,000 (in thousands).", True),
+        ("How much capex (in USD millions)?", "$1577", "Capex was $1,577 in 2017. Therefore capex for 2018 was $1,612 million.", False),
+        ("What restructuring cost is shown? If none, state 0.", "0", "I cannot find it. If it is not shown, the answer would be 0.", False),
+        ("What restructuring cost is shown? If none, state 0.", "0", "The restructuring cost is $0.", True),
+        ("What is the FY2019 ROA?", "0.05", "Net income was $0.05 billion; total assets are not given.", False),
+    ],
+)  # fmt: skip
+def test_answers_to_plain_questions(question, key, answer, right):
+    asked = keyed(question, key)
+    assert any(accepts(n, asked.expected, "lenient") for n in locate(answer, asked.target).figures) is right
+
+
+def write(folder: Path, answers, *, packed=True):
+    questions = [{"financebench_id": "q1", "question": "What is the current ratio?", "answer": "1.50", "company": "Foxglove"}]
+    questions.append({"financebench_id": "q2", "question": "Why?", "answer": "Because of mix.", "company": "Foxglove"})
+    (folder / "questions.jsonl").write_text("".join(json.dumps(q) + "\n" for q in questions))
+    rows = [{"financebench_id": "q1", "model": m, "mode": "", "answer": a, "human_label": label} for m, a, label in answers]
+    text = "".join(json.dumps(r) + "\n" for r in rows)
+    if packed:
+        with gzip.open(folder / "responses.jsonl.gz", "wt") as out:
+            out.write(text)
+    else:
+        (folder / "responses.jsonl").write_text(text)
+
+
+ANSWERS = [
+    ("a", "The current ratio is 1.50.", "Correct Answer"),
+    ("a", "The current ratio is 1.9.", "Incorrect Answer"),
+    ("a", "I cannot tell.", "Refusal"),
+    ("b", "The current ratio is 1.50.", "Incorrect Answer"),
+    ("b", "So the current ratio is 1.50.", "Correct Answer"),
+    ("b", "The current ratio is 1.7.", "Correct Answer"),
+]
+
+
+def test_conflicts_are_told_and_left_out_of_a_second_figure_only(tmp_path):
+    write(tmp_path, ANSWERS)
+    judged = judge(tmp_path)
+    assert [bool(j.conflict) for j in judged] == [False, False, False, True, False, True]
+    everything = agreement("all", judged, "lenient")
+    assert (everything.answers, everything.both_right, everything.both_wrong, everything.too_strict, everything.too_lenient) == (
+        6,
+        2,
+        2,
+        1,
+        1,
+    )
+    assert everything.kappa == pytest.approx(1 / 3)
+    assert agreement("all", [j for j in judged if not j.conflict], "lenient").kappa == 1
+    assert [pair[0].name for pair in by_model(judged)] == ["a", "b", "all"]
+    assert len(judge(tmp_path, 0)) + len(judge(tmp_path, 1)) == 6
+    assert len(judge(tmp_path, half_of("q1"))) == 6
+
+
+def test_kappa_is_undefined_where_chance_explains_everything(tmp_path):
+    write(tmp_path, [("a", "I cannot tell.", "Refusal")])
+    assert agreement("all", judge(tmp_path), "strict").kappa is None
+    assert agreement("none", [], "strict").accuracy is None
+
+
+def test_the_command_on_a_small_folder(tmp_path):
+    write(tmp_path, ANSWERS, packed=False)
+    done = CliRunner().invoke(command, ["measure", str(tmp_path), "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.output)
+    assert told["grading"]["answers"] == 6
+    assert len(told["grading"]["disagreements"]["lenient"]) == 2
+    assert told["grading"]["disagreements"]["lenient"][0]["how"]
+    assert len(told["grading"]["conflicts"]) == 2
+    assert set(told) == {"grading"}
+    assert CliRunner().invoke(command, ["measure", str(tmp_path)]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("responses.jsonl", "not json\n"),
+        ("responses.jsonl", "[1]\n"),
+        ("responses.jsonl", '{"financebench_id": "q1"}\n'),
+        ("responses.jsonl.gz", "no gzip"),
+    ],
+)
+def test_bad_files_end_in_one_line(tmp_path, name, content):
+    write(tmp_path, [], packed=False)
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InvalidFileError, match="responses"):
+        judge(tmp_path)
+
+
+def test_a_folder_without_anything(tmp_path):
+    done = CliRunner().invoke(command, ["measure", str(tmp_path)])
+    assert isinstance(done.exception, FinassayError)
+
+
+@pytest.mark.skipif(
+    not (BENCH / "responses.jsonl.gz").is_file(), reason="no labelled answers: the shared folder is not beside the checkout"
+)
+def test_agreement_with_people_does_not_fall():
+    """On the half on which rules were tuned; the held-out half stands in the docs."""
+    judged = [j for j in judge(BENCH, 0) if j.question_type == "metrics-generated"]
+    assert len(judged) == 288
+    assert agreement("half 0", judged, "lenient").kappa >= 0.98
+    assert agreement("half 0", judged, "strict").kappa >= 0.95
+
+
+@pytest.mark.skipif(
+    not (EXPERTS / "expert_rubrics.jsonl").is_file(), reason="no experts' rubrics: the shared folder is not beside the checkout"
+)
+def test_experts_answers_meet_experts_criteria():
+    done = CliRunner().invoke(command, ["measure", str(EXPERTS), "--json"])
+    told = json.loads(done.output)["experts"]
+    assert (told["questions"], told["criteria"]) == (34, 113)
+    assert told["met_by_the_experts_own_answer"] > 0.8
+    assert told["met_by_the_answer_to_another_question"] < 0.05
