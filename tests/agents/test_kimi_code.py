@@ -141,21 +141,10 @@ def test_whose_failure_it_was(agent, begin, way, name):
         assert held.send("Once more.").text == "It works again."
 
 
-@pytest.mark.parametrize("fault", [Status(500), Status(429), EmptyStream(), Reset()], ids=lambda f: type(f).__name__)
+@pytest.mark.parametrize("fault", [Status(500), Status(429), CutStream(), EmptyStream(), Reset()], ids=lambda f: type(f).__name__)
 def test_a_failure_that_passes_is_waited_out_by_the_program(agent, begin, way, fault):
     with ModelServer(Script([fault, Say("Fine.")])) as server:
         assert begin(agent(), server, way).send("Hello.").text == "Fine."
-
-
-def test_an_answer_that_breaks_off_is_never_taken_for_whole(agent, begin):
-    """The program asks again, or takes what came for the answer; the gateway knows better."""
-    with ModelServer(Script([CutStream(), Say("Fine.")], [Say("Fine.")])) as server:
-        held = begin(agent(), server, "gateway")
-        try:
-            reply = held.send("Hello.")
-        except ProviderError:
-            reply = held.send("Once more.")
-        assert reply.text == "Fine."
 
 
 def test_a_wrong_key_and_an_unknown_model(agent, begin, way):

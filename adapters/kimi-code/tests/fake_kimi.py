@@ -61,6 +61,9 @@ if "BAD" in heard:
     fail("provider.api_error: 400 Scripted error 400.")
 if "STEPS" in heard:
     fail("loop.max_steps_exceeded: the turn took more than 3 steps")
+if "RETRIED" in heard:
+    broken = {"type": "content.part", "stepUuid": "u0", "part": {"type": "text", "text": "This is bro"}}
+    keep(wire, type="context.append_loop_event", event=broken)
 used = {"inputOther": 50, "inputCacheRead": 40, "inputCacheCreation": 10, "output": 5}
 keep(wire, type="usage.record", model="m", usage=used)
 write = {"name": "Write", "arguments": json.dumps({"path": "deliver/note.md", "content": "note"})}

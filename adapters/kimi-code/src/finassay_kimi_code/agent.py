@@ -13,6 +13,7 @@ from finassay.api.errors import AgentError, ProviderError
 from finassay.api.sandbox import BoxProcess
 from finassay_cli_kit import (
     Command,
+    Done,
     Ending,
     InstalledAgent,
     Intake,
@@ -75,6 +76,7 @@ class KimiCodeAgent(InstalledAgent):
     def __init__(self, options: KimiCodeOptions, /) -> None:
         self.options = options
         self._seen: set[str] = set()
+        self._done = False
         super().__init__(options if options.upstream else options.model_copy(update={"upstream": UPSTREAMS[options.protocol]}))
 
     def read_login(self) -> Login:
@@ -136,21 +138,20 @@ class KimiCodeAgent(InstalledAgent):
     def converse(self, process: BoxProcess, turn: TurnCommand, intake: Intake) -> None:
         """Usage stands only in the program's files; so do the session's id and the last step of a turn that failed or was cut."""
         self._seen.clear()
+        self._done = False
         super().converse(process, turn, intake)
         index = read_home(self._workspace, f"{HOME}/session_index.jsonl")
         if (found := read_index(index, turn.home, turn.session)) is not None:
             wire = read_home(self._workspace, f"{found[1]}/agents/main/wire.jsonl", self._told_before)
-            missing = [event for event in read_steps(wire) if _mark(event) not in self._seen]
+            # In a turn that went well it has everything told; what stands in the file besides are answers that broke off and were asked again.
+            missing = [] if self._done else [event for event in read_steps(wire) if _mark(event) not in self._seen]
             intake.tell(ProgramSession(found[0]), *missing, UsageReported(read_usage(wire)))
-        # It may take an answer that broke off for a whole one, and ends its turn as if all were well.
-        failure = turn.access.failure() if turn.access is not None and not intake.cut() else None
-        if failure is not None:
-            raise failure
 
     def events(self, line: bytes) -> Iterable[KitEvent]:
         for event in read_line(line):
             if isinstance(event, Said | ToolCall):
                 self._seen.add(_mark(event))
+            self._done = self._done or isinstance(event, Done)
             yield event
 
     def failure(self, ending: Ending) -> AgentError | ProviderError:
