@@ -1,0 +1,1 @@
+"""EDGAR as a source."""
