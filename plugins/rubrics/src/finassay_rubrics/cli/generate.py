@@ -1,5 +1,6 @@
 """`finassay rubric generate`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,6 @@ from finassay.api.errors import UsageError
 from finassay_rubrics.cli.context import day_of, query_of
 
 if TYPE_CHECKING:
-    from finassay.api.guidance import Guidance
     from finassay.api.research import Researcher
     from finassay.api.source import Source
     from finassay.catalog.catalog import Catalog
@@ -40,27 +40,24 @@ def command(
 ) -> None:
     """Make a rubric: every expected value sourced or computed, derived again by another family, fixed as of the cutoff. Resumable."""
     from finassay.catalog.catalog import Catalog
+    from finassay_rubrics.cli.guidance import guidance_of
+    from finassay_rubrics.cli.show import write_pages
     from finassay_rubrics.context.contextualize import contextualize
     from finassay_rubrics.generate.assembly import at_work
-    from finassay_rubrics.guidance.packs import combined
 
     catalog = Catalog.installed()
     context = contextualize(query_of(query), day_of(cutoff))
-    guidance = combined([_pack(catalog, name) for name in packs])
+    guidance = guidance_of(catalog, packs)
     who = _researcher(catalog, writer), None if reviewer == "none" else _researcher(catalog, reviewer)
-    found = {s.id: s for s in (_source(catalog, name) for name in sources)}
-    with at_work(out, context, guidance, who, found, validate=not no_validator, same_family=same_family, told=click.echo) as orchestrator:
+    with at_work(
+        out, context, guidance, who, open_sources(catalog, sources), validate=not no_validator, same_family=same_family, told=click.echo
+    ) as orchestrator:
         rubric = orchestrator.make()
+        write_pages(out, rubric)
     grounded = sum(1 for c in rubric.criteria if c.status == "grounded")
     click.echo(f"{out}: {len(rubric.criteria)} criteria, {grounded} grounded; {rubric.status}")
     for line in rubric.queued[:10]:
         click.echo(f"  waits for a person: {line}")
-
-
-def _pack(catalog: "Catalog", name: str) -> "Guidance":
-    pack, _ = catalog.create("guidance", name)
-    found: Guidance = pack.guidance
-    return found
 
 
 def _researcher(catalog: "Catalog", name: str) -> "Researcher":
@@ -68,6 +65,17 @@ def _researcher(catalog: "Catalog", name: str) -> "Researcher":
         raise UsageError(f"{name!r}: researchers that are models are not built yet", hint="Offline families: statements-a, statements-b.")
     made: Researcher = catalog.create("researcher", name)[0]
     return made
+
+
+def open_sources(catalog: "Catalog", names: Sequence[str]) -> dict[str, "Source"]:
+    """Sources by id. Raises `UsageError` for two of one id."""
+    found: dict[str, Source] = {}
+    for name in names:
+        source = _source(catalog, name)
+        if source.id in found:
+            raise UsageError(f"two sources have the id {source.id!r}", hint="Put their documents into one folder.")
+        found[source.id] = source
+    return found
 
 
 def _source(catalog: "Catalog", given: str) -> "Source":

@@ -10,6 +10,8 @@ COMMANDS: Final = {
     "context": ("context", "Take a query apart: signature, bindings, obligations, cutoff; nothing is looked up."),
     "generate": ("generate", "Make a rubric from a query, guidance and sources; resumable."),
     "show": ("show", "Read a rubric: criteria, values, sources, gates; as a table, Markdown or a page."),
+    "check": ("check", "Verify a rubric again: every source, quote, script and rule; exit code 1 for a fault."),
+    "queue": ("queue", "What waits for a person: list it, show it, decide it."),
     "grade": ("grade", "Grade answers by a rubric: points, gated points, all-pass, every verdict with its evidence."),
     "measure": ("measure", "Measure on labelled material: values found, grading beside people's labels, experts' rubrics."),
     "convert": ("convert", "Turn rubrics into other formats and back."),

@@ -1,26 +1,63 @@
 """`finassay rubric show`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from finassay_rubrics.record.rubric import Rubric
 
 
 @click.command("show")
 @click.argument("path", type=click.Path(path_type=Path))
-def command(path: Path) -> None:
-    """Read a rubric: criteria, points, expected values, gates, status."""
+@click.option("--format", "form", type=click.Choice(["table", "markdown", "html"]), default="table", show_default=True)
+def command(path: Path, form: str) -> None:
+    """Read a rubric: criteria, points, expected values, gates, status. PATH is a rubric's file or folder.
+
+    Beside a rubric in a folder of its own rubric.md and rubric.html are written anew.
+    """
+    from finassay_rubrics.record.reading import read_rubric
+
+    rubric = read_rubric(path)
+    if form == "table":
+        _table(rubric)
+        for file in write_pages(path, rubric):
+            click.echo(file)
+        return
+    from finassay_rubrics.pages.render import html, markdown
+
+    click.echo(html(rubric) if form == "html" else markdown(rubric))
+
+
+def write_pages(folder: Path, rubric: "Rubric") -> list[Path]:
+    """Write both pages into a folder that we made; into no other, and not where it cannot be written to."""
+    from finassay.records.files import write_atomically
+    from finassay_rubrics.pages.render import html, markdown
+
+    if not (folder / "manifest.json").is_file():
+        return []
+    pages = {"rubric.md": markdown(rubric), "rubric.html": html(rubric)}
+    try:
+        for name, text in pages.items():
+            write_atomically(folder / name, text.encode("utf-8", "replace"))
+    except PermissionError:
+        return []
+    return [folder / name for name in pages]
+
+
+def _table(rubric: "Rubric") -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from finassay_rubrics.record.reading import read_rubric
+    from finassay_rubrics.pages.render import value_of, visible
 
-    rubric = read_rubric(path)
-    table = Table(title=Text(rubric.query[:200]), title_justify="left")
+    table = Table(title=Text(visible(rubric.query)[:200]), title_justify="left")
     for name, justify in (("criterion", "left"), ("points", "right"), ("kind", "left"), ("expected", "left"), ("status", "left")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for c in rubric.criteria:
-        values = "; ".join(dict.fromkeys(f"{r.value} {r.scale} {r.unit}".replace("  ", " ").strip() for r in c.expected))
+        values = "; ".join(dict.fromkeys(value_of(r) for r in c.expected))
         gate = " *" if c.gate == "must_pass" else ""
-        table.add_row(Text(f"{c.id}{gate}  {c.text}"), f"{c.points}", c.kind, Text(values[:120]), c.status)
+        table.add_row(Text(visible(f"{c.id}{gate}  {c.text}")), f"{c.points}", c.kind, Text(values[:120]), c.status)
     Console().print(table)

@@ -1,0 +1,94 @@
+"""From a rubric to Markdown and HTML. Queries, quotes and criteria are other people's words: escaped, and nothing invisible in them."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from attrs import frozen
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from finassay_rubrics.record.rubric import ANY, Criterion, Evidence, Obligation, Review, Route, Rubric, Tolerance
+
+MAX_QUOTE: Final = 1_500
+_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~-])")
+
+
+@frozen
+class Shown:
+    """An obligation with its criteria."""
+
+    obligation: Obligation
+    criteria: tuple[Criterion, ...]
+
+
+def html(rubric: Rubric) -> str:
+    """A whole page, self-contained."""
+    return _environment(escape=True).get_template("rubric.html.j2").render(**_values(rubric))
+
+
+def markdown(rubric: Rubric) -> str:
+    return _environment(escape=False).get_template("rubric.md.j2").render(**_values(rubric))
+
+
+def _values(rubric: Rubric) -> Mapping[str, Any]:
+    shown = tuple(Shown(o, tuple(c for c in rubric.criteria if c.obligation_id == o.id)) for o in rubric.obligations)
+    return {
+        "r": rubric,
+        "parts": shown,
+        "grounded": sum(1 for c in rubric.criteria if c.status == "grounded"),
+        "unresolved": sum(1 for c in rubric.criteria if c.status == "unresolved"),
+        "gates": [c.id for c in rubric.criteria if c.gate == "must_pass"],
+        "open": sum((o.points for o in rubric.obligations if not o.graded), Decimal(0)),
+        "ANY": ANY,
+    }
+
+
+def _environment(*, escape: bool) -> Environment:
+    made = Environment(
+        loader=PackageLoader("finassay_rubrics.pages"), autoescape=escape, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters.update(plain=visible, md=in_markdown, value=value_of, tolerance=tolerance_in_words, review=review_in_words, where=place_of)
+    return made
+
+
+def visible(text: object) -> str:
+    """One line, with nothing in it that cannot be seen or that turns its direction."""
+    joined = " ".join(str(text).replace("\ufffe", "").split())
+    return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn") else c for c in joined)[:MAX_QUOTE]
+
+
+def in_markdown(text: object) -> str:
+    """The same as Markdown that says just this."""
+    return _MARKDOWN.sub(r"\\\1", visible(text)).replace("&", "&amp;")
+
+
+def value_of(route: Route) -> str:
+    """`86,392 millions USD`, `13.33 percent`, or words. Computed values are shown to two decimals more than must be stated."""
+    if not isinstance(route.value, Decimal):
+        return visible(route.value)
+    decimals = max(0, -int(route.value.as_tuple().exponent))
+    if route.tolerance and route.tolerance.decimals is not None:
+        decimals = min(decimals, max(0, route.tolerance.decimals) + 2)
+    return " ".join(filter(None, (f"{route.value:,.{min(decimals, 6)}f}", route.scale, route.unit)))
+
+
+def tolerance_in_words(tolerance: Tolerance | None) -> str:
+    if tolerance is None:
+        return ""
+    parts = [f"±{tolerance.abs:f}" if tolerance.abs else "", f"±{100 * tolerance.rel:f} %" if tolerance.rel else ""]
+    return visible("; ".join(filter(None, (tolerance.rule, " or ".join(filter(None, parts)), tolerance.rounding))))
+
+
+def review_in_words(review: Review) -> str:
+    found = "" if review.value is None else f" ({review.value})"
+    look = ", second look" if review.seen_quotes else ""
+    return visible(f"{review.reviewer} {review.verdict}{found}{look}" + (f": {review.reason}" if review.reason else ""))
+
+
+def place_of(evidence: Evidence) -> str:
+    """`DOCUMENT, page 62, published 2023-02-08`."""
+    page = f", page {evidence.page}" if evidence.page is not None else ""
+    day = f", published {evidence.published}" if evidence.published else ", undated"
+    return visible(f"{evidence.document}{page}{day}")
