@@ -145,7 +145,7 @@ def _criterion(assignment: Assignment, question: Question, metric: Metric, deriv
     first = derive(question)
     routes = [DraftRoute("any", "", "", first)] if first.value is not None else []
     if first.value is not None and metric.routes and not question.definition:
-        routes = _routes(metric, question, first, derive)
+        routes = _accepted(_routes(metric, question, first, derive), assignment.conventions)
     if first.value is not None and len(routes) == 1 and routes[0].route == "any":
         routes = _vintage(question, first, derive) or routes
     return DraftCriterion(
@@ -157,7 +157,7 @@ def _criterion(assignment: Assignment, question: Question, metric: Metric, deriv
         routes=tuple(routes),
         question=question,
         must_pass=number == 1 and bool(routes),
-        reason="" if routes else first.reason,
+        reason="" if routes else first.reason or "no convention that the guidance accepts could be grounded",
     )
 
 
@@ -169,6 +169,15 @@ def _routes(metric: Metric, question: Question, first: Derivation, derive: Deriv
         if other.value is not None and all(other.value != one.derivation.value for one in found):
             found.append(DraftRoute(route.route, route.topic, route.convention, other))
     return found if len(found) > 1 else [DraftRoute("any", "", "", first)]
+
+
+def _accepted(routes: list[DraftRoute], conventions: Mapping[str, Sequence[str]]) -> list[DraftRoute]:
+    """The routes that an institution accepts, its own first. One that is left alone is no choice any more; none means that its own cannot be grounded."""
+    order = conventions.get(routes[0].topic)
+    if order is None:
+        return routes
+    kept = sorted((r for r in routes if r.route in order), key=lambda r: list(order).index(r.route))
+    return kept if len(kept) > 1 else [DraftRoute("any", "", r.convention, r.derivation) for r in kept]
 
 
 def _vintage(question: Question, first: Derivation, derive: Derive) -> list[DraftRoute]:

@@ -1,0 +1,1 @@
+"""A credit desk's guidance for rubrics."""
