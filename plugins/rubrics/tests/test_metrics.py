@@ -148,6 +148,8 @@ FIGURES = {"net_income": 12, "total_assets": 110, "total_assets_1": 90, "account
         ("What is the FY2022 ROA for Orchard? ROA is defined as: FY2022 net income / (average total assets between FY2021 and FY2022).", Decimal(12) / 100),
         ("What is Orchard's FY2022 DPO? DPO is defined as: 365 * (average accounts payable between FY2021 and FY2022) / (FY2022 COGS + change in inventory between FY2021 "
          "and FY2022). Round to two decimals.", Decimal(365 * 20) / 205),
+        ("What is Orchard's FY2022 operating income + depreciation and amortization from the cash flow statement (unadjusted EBITDA) in USD millions?", Decimal(20)),
+        ("What is Orchard's FY2022 total current assets less total current liabilities?", Decimal(30)),
         ("What is the FY2022 DPO of Orchard? Define DPO as 365 * average accounts payable divided by COGS.", Decimal(365 * 20) / 200),
         ("What is Orchard's FY2022 net working capital? Define net working capital as total current assets less total current liabilities.", Decimal(30)),
         ("What is the FY2022 free cash flow (FCF) for Orchard? FCF here is defined as: (cash from operations - capex).", Decimal(30)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import combinations
 from typing import Final
 
 from attrs import evolve, frozen
@@ -72,21 +73,21 @@ def _cash(finder: Finder) -> Iterator[bool]:
     if not all(parts):
         return
     flows = [sum(column, Decimal(0)) for column in zip(*(p for p in parts if p), strict=True)]
-    after = finder.places("cff")[-1]
+    after = finder.places("cff")[0]
     later = [row for row in finder.rows[after + 1 :] if row.values and not row.doubtful]
-    rates = _numbers(finder, "fx") or [Decimal(0)] * len(flows)
-    wanted = [flows, [a + b for a, b in zip(flows, rates, strict=True)]]
-    shown = [[v.number or Decimal(0) for v in row.values] for row in later[:14]]
-    yield any(_close(finder, want, one) for want in wanted for one in shown) or _accumulated(finder, flows, shown)
+    yield _accumulated(finder, flows, [[v.number or Decimal(0) for v in row.values] for row in later[:14]])
 
 
 def _accumulated(finder: Finder, flows: Sequence[Decimal], shown: Sequence[Sequence[Decimal]]) -> bool:
-    """Whether the flows and the first few rows after them come to a row further on (exchange rates, discontinued operations, cash held for sale)."""
-    total = list(flows)
-    for place, row in enumerate(shown[:5]):
-        total = [a + b for a, b in zip(total, row, strict=True)]
-        if place + 1 < len(shown) and _close(finder, total, shown[place + 1]):
-            return True
+    """Whether the flows, alone or with one or two of the rows after them, come to a row further on.
+
+    Those rows are exchange rates, discontinued operations and cash held for sale; the sum must hold in every column.
+    """
+    for count in range(3):
+        for places in combinations(range(min(8, len(shown))), count):
+            total = [sum(column, Decimal(0)) for column in zip(flows, *(shown[place] for place in places), strict=True)]
+            if any(_close(finder, total, one) for one in shown[max(places, default=-1) + 1 :]):
+                return True
     return False
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import Final
 
 from attrs import evolve, frozen
@@ -185,6 +186,9 @@ def _wanted(question: Question, core: str, given: Definitions, year: int, percen
         return _Wanted(
             "own", f"{top.names[0]} / {bottom.names[0]}", "percent", Operation("/", _own_or(given, core, first, year), bottom.formula)
         )
+    if len(found) > 1 and (sum_of := _written_out(core, found)):
+        kind = "percent" if percent else "times" if "/" in sum_of or "divided" in sum_of else "amount"
+        return _Wanted("own", sum_of, kind, formula_of(sum_of, year, given))
     if len({name.id for name in found}) > 1:
         raise AskError(f"asks for more than one: {', '.join(dict.fromkeys(name.id for name in found))}")
     metric = table().metrics[first.id]
@@ -214,6 +218,15 @@ def _asked(core: str, found: list[Name]) -> list[Name]:
         if inside:
             return inside
     return found
+
+
+_JOINED: Final = re.compile(r"\s*(?:\+|-|/|\*|plus|minus|less|divided\s+by|multiplied\s+by)\s*(?:total\s+|unadjusted\s+)?")
+
+
+def _written_out(core: str, found: Sequence[Name]) -> str:
+    """The arithmetic that a question spells out between names, `operating income + depreciation`; empty where something else stands between."""
+    between = [core[one.end : other.start] for one, other in pairwise(found)]
+    return re.sub(r"\s+", " ", core[found[0].start : found[-1].end]) if all(_JOINED.fullmatch(text) for text in between) else ""
 
 
 _QUALIFIED: Final = re.compile(
