@@ -229,7 +229,7 @@ def _killed(subject: SandboxSubject) -> None:
                 python(box),
                 program,
             ],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": str(box.workspace.parent)},
             stdout=subprocess.PIPE,
         )
         try:
