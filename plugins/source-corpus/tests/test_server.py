@@ -99,4 +99,4 @@ def test_the_command_holds_the_cutoff_and_this_python(tmp_path):
     assert "filings of two companies" in spec.text
     for options in ({"cutoff": "soon"}, {"folder": str(tmp_path / "none")}, {"other": 1}):
         with pytest.raises(UsageError):
-            channel(tmp_path, **options)
+            Catalog.installed().create("channel", "corpus", {"folder": str(tmp_path), "cutoff": "2019-12-31", **options})
