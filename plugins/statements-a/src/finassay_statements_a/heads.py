@@ -60,7 +60,8 @@ def heads(text: str) -> Iterator[Head]:
     for kind, start in _titles(text):
         end = _first_row(text, start)
         head = text[start:end].lower().replace("\u00a0", " ")
-        before = text[max(0, start - 300) : start].lower().replace("\u00a0", " ").replace("supplementary data", "")
+        before = text[max(0, start - 300) : start].lower().replace("\u00a0", " ")
+        before = re.sub(r"supplementary data|index\s+to\s+(?:the\s+)?consolidated\s+financial\s+statements", "", before)
         if _FOREIGN.search(head) or _FOREIGN.search(before):
             continue
         scale = _SCALE.search(head)

@@ -30,7 +30,8 @@ def prove(rows: Sequence[GridRow]) -> Proof | None:
         return _counted("balance", _balance(finder))
     if finder.places("cfo") and finder.places("cfi") and finder.places("cff"):
         return _counted("cash", _cash(finder))
-    if finder.places("pretax_income") and finder.places("income_tax") and finder.places("net_income_total") and finder.places("revenue"):
+    after = finder.places("net_income_total") or finder.places("net_income")
+    if finder.places("pretax_income") and finder.places("income_tax") and after and finder.places("revenue"):
         return _counted("income", _income(finder))
     return None
 
@@ -92,7 +93,8 @@ def _accumulated(finder: Finder, flows: Sequence[Decimal], shown: Sequence[Seque
 
 
 def _income(finder: Finder) -> Iterator[bool]:
-    before, tax, after = (_numbers(finder, line) for line in ("pretax_income", "income_tax", "net_income_total"))
+    before, tax = _numbers(finder, "pretax_income"), _numbers(finder, "income_tax")
+    after = _numbers(finder, "net_income_total") or _numbers(finder, "net_income")
     if before and tax and after:
         kept = [one for one in (_numbers(finder, "net_income_continuing"), after) if one is not None]
         taxed = [[a + sign * b for a, b in zip(before, tax, strict=True)] for sign in (-1, 1)]
@@ -109,7 +111,7 @@ def _income(finder: Finder) -> Iterator[bool]:
 
 def _with_row_between(finder: Finder, before: Sequence[Decimal], tax: Sequence[Decimal], after: Sequence[Decimal]) -> bool:
     """Income less tax and one or two rows between tax and net income: joint ventures, discontinued operations."""
-    low, high = finder.places("income_tax")[0], finder.places("net_income_total")[0]
+    low, high = finder.places("income_tax")[0], (finder.places("net_income_total") or finder.places("net_income"))[0]
     between = [[v.number or Decimal(0) for v in row.values] for row in finder.rows[low + 1 : high] if row.values and not row.doubtful]
     for sign in (-1, 1):
         total = [a + sign * b for a, b in zip(before, tax, strict=True)]

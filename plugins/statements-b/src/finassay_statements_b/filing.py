@@ -20,7 +20,9 @@ from finassay_statements_b.table import GridRow, GridTable, Heading, more_rows, 
 _MIN_ROWS: Final = 8
 _COLUMNS: Final = {"income": (2, 3), "balance": (2, 2), "cash": (2, 3)}
 _OWNED: Final = re.compile(r"non-?controlling|redeemable (?:interest|and)|minority interest", re.IGNORECASE)
-_HINT: Final = re.compile(r"(?i)total\s+assets|operating\s+activities|by\s+operations|(?:income|earnings|loss)[^\n]*before[^\n]*tax")
+_HINT: Final = re.compile(
+    r"(?i)total\s+assets|operating\s+activities|(?:by|from)\s+operations|(?:income|earnings|loss)[^\n]*before[^\n]*tax"
+)
 """What a page of a primary statement cannot do without; others are not read as grids."""
 _FEWEST, _MOST = Decimal(100_000), Decimal(50_000_000_000)
 """Bounds of a plausible number of shares."""
@@ -232,6 +234,9 @@ def _unlike(only: str, rows: Sequence[GridRow], row: GridRow) -> str:
         return "others than shareholders have a part, and no row shows that of shareholders"
     if only == "all" and shared and row.words[:2] != ("total", "equity"):
         return "others than shareholders have a part, and no row shows all equity"
+    liquid = {words for one in rows for words in (("short-term", "investment"), ("marketable", "security")) if set(words) <= set(one.words)}
+    if only == "one-kind" and len(liquid) > 1:
+        return "short-term investments and marketable securities stand in rows of their own"
     accumulated = any({"accumulated", "depreciation"} <= set(one.words) or "gross" in one.words for one in rows)
     if only == "net" and "net" not in row.words and accumulated:
         return "the row is not said to be net, and depreciation stands in another row"

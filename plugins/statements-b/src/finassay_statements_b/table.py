@@ -15,7 +15,7 @@ _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep",
 _LONG: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
 _SCALES: Final = {"thousand": Decimal(1000), "million": Decimal(1_000_000), "billion": Decimal(1_000_000_000)}
 _STRANGE: Final = frozenset(
-    ("unaudited", "condensed", "quarter", "quarterly", "parent", "schedule", "selected", "index", "forma", "consolidating", "eliminations")
+    ("unaudited", "condensed", "quarter", "quarterly", "parent", "schedule", "selected", "forma", "consolidating", "eliminations")
 )
 _STRANGE_STEMS: Final = ("guarant", "subsidiary-only", "parent-only")
 _JOINERS: Final = frozenset(("and", "of", "or", "to", "note", "notes", "for", "at", "by", "in", "from", "with", "the", "on"))
