@@ -39,6 +39,14 @@ def script_runner() -> Iterator[ScriptRunner]:
 
 
 @contextmanager
+def reading_desk(cutoff: date, sources: Mapping[str, Source]) -> Iterator[RecordedDesk]:
+    """A desk for who only checks: sources under the cutoff, scripts in the sandbox, nothing taken down."""
+    guarded: dict[str, Any] = {name: GuardedSource(source) for name, source in sources.items()}
+    with script_runner() as runner:
+        yield RecordedDesk(cutoff, guarded, runner)
+
+
+@contextmanager
 def alone(out: Path) -> Iterator[None]:
     """Nobody else works in this folder meanwhile. Raises `UsageError`."""
     from filelock import FileLock, Timeout

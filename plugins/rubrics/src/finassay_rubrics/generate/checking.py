@@ -35,11 +35,21 @@ def check_criterion(criterion: Criterion, desk: Desk, files: Files, *, run: bool
             yield Violation("R08", place, where + shown)
 
 
+def count(criterion: Criterion) -> str:
+    """What was looked at: `4 quotes, 1 script`."""
+    kinds = [e.kind for r in criterion.expected for e in r.evidence]
+    told = [(kinds.count("source"), "quote"), (kinds.count("script"), "script")]
+    return ", ".join(f"{number} {what}{'' if number == 1 else 's'}" for number, what in told if number)
+
+
 def _quoted(evidence: Evidence, desk: Desk) -> str:
     if not evidence.quote.strip():
         return f"{evidence.document} is named without a quote"
+    known = list(getattr(desk, "sources", {}))
+    if not known and hasattr(desk, "sources"):
+        return ""  # no source was given: rules and scripts alone
     try:
-        document = desk.open(evidence.source, evidence.document)
+        document = desk.open(evidence.source if evidence.source or not known else str(known[0]), evidence.document)
     except NotThereError:
         return f"{evidence.document} is not there as of the cutoff"
     except FinassayError as error:

@@ -13,7 +13,7 @@ from finassay.api.source import Document
 from finassay_rubrics.generate.criteria import tolerance_for
 from finassay_rubrics.generate.folder import RubricFolder
 from finassay_rubrics.record.quotes import found_on, quote_digest
-from finassay_rubrics.record.rubric import ANY, Criterion, Evidence, Review, Route
+from finassay_rubrics.record.rubric import ANY, Criterion, Evidence, Review, Route, Value
 
 PERSON: Final = "person"
 ENDING: Final = ".decision.json"
@@ -31,7 +31,7 @@ class Decision(BaseModel):
     )
     by: str = Field(min_length=1, max_length=100, description="Who decided.")
     reason: str = Field(default="", max_length=1000)
-    value: Decimal | str | None = Field(default=None, description="In the scale stated: a number, or words.")
+    value: Value | None = Field(default=None, description="In the scale stated: a number, or words.")
     unit: str = ""
     scale: Literal["", "thousands", "millions", "billions"] = ""
     document: str = Field(default="", description="Reference of the document that shows it.")

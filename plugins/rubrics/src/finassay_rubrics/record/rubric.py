@@ -16,6 +16,9 @@ Exact = Annotated[Decimal, PlainSerializer(lambda value: f"{value:f}", return_ty
 MAX_DIGITS = 15
 """Significant digits of a value: what a JSON number carries without loss. What is computed is rounded to 12."""
 
+MAX_EXPONENT = 300
+"""Powers of ten of a value: what a JSON number carries."""
+
 
 def _stored(value: Decimal | str) -> int | float | str:
     """A number as a JSON number, words as they are."""
@@ -25,7 +28,9 @@ def _stored(value: Decimal | str) -> int | float | str:
 
 
 def _sound(value: Decimal | str) -> Decimal | str:
-    if isinstance(value, Decimal) and (not value.is_finite() or len(value.normalize().as_tuple().digits) > MAX_DIGITS):
+    if isinstance(value, Decimal) and (
+        not value.is_finite() or abs(value.adjusted()) > MAX_EXPONENT or len(value.normalize().as_tuple().digits) > MAX_DIGITS
+    ):
         raise ValueError(f"expected a finite number of at most {MAX_DIGITS} digits")
     return value
 
