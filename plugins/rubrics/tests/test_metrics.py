@@ -230,6 +230,22 @@ def test_one_criterion_for_a_mean():
     assert understand(made.criteria[0].question).mode == "mean"
 
 
+def test_the_obligations_own_bindings_are_taken():
+    query = "Show Orchard's net margin of FY2021 and its inventory at the end of FY2022."
+    given = assignment("the second figure", query, entities=["Orchard"], metrics=["net margin", "inventory"], periods=["FY2021", "FY2022"])
+    made = draft(evolve(given, bindings=("MET2", "PER2")), answered)
+    assert [one.text for one in made.criteria] == ["States the inventory of FY2022"]
+    assert made.criteria[0].bindings == ("MET2", "PER2")
+
+
+@pytest.mark.parametrize(
+    "what", ["why net margin fell in FY2022", "one table of net margin", "share of free cash flow paid out as dividends in FY2022"]
+)
+def test_words_and_relations_are_left_to_others(what):
+    made = draft(assignment(what, "Explain Orchard's net margin in FY2022.", entities=["Orchard"], metrics=["net margin"]), answered)
+    assert [(one.kind, bool(one.routes), bool(one.reason)) for one in made.criteria] == [("text", False, True)]
+
+
 def test_conventions_become_routes_of_one_topic():
     def by_convention(question):
         return Derivation(Decimal(2 if question.convention.endswith(":end") else 1), "times")

@@ -24,9 +24,9 @@ def draft(assignment: Assignment, derive: Derive) -> Draft:
     besides = _asked_besides(assignment)
     if besides is not None:
         return besides
-    metrics = _metrics(assignment, query)
+    metrics, reason = _metrics(assignment, query)
     if not metrics:
-        return Draft((_unresolved(assignment, "asks for no metric of primary statements, which is all that this family reads"),))
+        return Draft((_unresolved(assignment, reason),))
     years = _years(assignment, query)
     if not years:
         return Draft((_unresolved(assignment, "names no fiscal year"),))
@@ -68,15 +68,32 @@ def _principles(assignment: Assignment) -> tuple[str, ...]:
     return tuple(line.split(" ", 1)[0] for line in assignment.principles)
 
 
-def _metrics(assignment: Assignment, query: str) -> list[Metric]:
-    """Metrics named in the obligation, else those of the query's bindings."""
-    own = [name.id for name in names_in(definitions(fold(assignment.what)).rest)]
-    if not own:
-        spans = " ; ".join(str(b.get("span", "")) for b in _bindings(assignment.context, "metrics"))
-        own = [name.id for name in names_in(fold(spans))]
-    if not own and not _bindings(assignment.context, "metrics"):
+_WORDS: Final = re.compile(
+    r"\bwhy\b|\bexplain|\bexplanation|\breasons?\b|\bdrivers?\b|\bdrove\b|\beffects?\b|\bimpact|\bdiscuss|\bdescribe|\bcomment|\bcomparab|\btable\b|\bwhich line\b|"
+    r"\bline (?:taken|used)\b|\brisks?\b|\boutlook\b|\bjudg|\bassess|\bverdict\b|\bwhether\b|\bdisclos|\bleft out\b|\bleaving out\b|\bexclud|\bwithout\b"
+)
+_RELATED: Final = re.compile(
+    r"\bshare of\b|\bas an? (?:share|%|percent|percentage|proportion) of\b|\brelative to\b|\bratio of\b|\bpaid out\b|\bversus\b|\bagainst\b"
+)
+
+
+def _metrics(assignment: Assignment, query: str) -> tuple[list[Metric], str]:
+    """Metrics that the obligation names, or the query's one where it only says how to show it; with the reason where there are none."""
+    what = fold(assignment.what)
+    if _WORDS.search(what):
+        return [], "asks for words, a layout or an effect, and this family only finds figures of primary statements"
+    own = list(dict.fromkeys(name.id for name in names_in(definitions(what).rest)))
+    if len(own) > 1 and _RELATED.search(what):
+        return [], f"asks for a relation of {' and '.join(own[:2])} that is no metric of the table"
+    mine = [b for b in _bindings(assignment.context, "metrics") if not assignment.bindings or b.get("id") in assignment.bindings]
+    bound = list(dict.fromkeys(name.id for b in mine for name in names_in(fold(str(b.get("span", ""))))))
+    if not own and assignment.bindings:
+        own = bound
+    if not own and (_COMBINED.search(what) or _EACH.search(what)):
+        own = bound[:1]
+    if not own and not bound and what.strip():
         own = [name.id for name in names_in(definitions(fold(query)).rest)][:1]
-    return [table().metrics[id] for id in dict.fromkeys(own)]
+    return [table().metrics[id] for id in own], "asks for no metric of primary statements, which is all that this family reads"
 
 
 def _bindings(context: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
@@ -90,7 +107,9 @@ def _entity(context: Mapping[str, Any]) -> str:
 
 
 def _years(assignment: Assignment, query: str) -> list[int]:
-    for text in (assignment.what, " ; ".join(str(b.get("span", "")) for b in _bindings(assignment.context, "periods")), query):
+    periods = _bindings(assignment.context, "periods")
+    mine = [one for one in periods if one.get("id") in assignment.bindings] or periods
+    for text in (assignment.what, " ; ".join(str(b.get("span", "")) for b in mine), query):
         found = sorted({year_of(match) for match in YEAR.finditer(fold(text))})
         if found:
             span = re.search(r"\d\s*(?:-|to|through)\s*(?:fy\s*|fiscal\s*)?\d", fold(text))
@@ -153,7 +172,7 @@ def _criterion(assignment: Assignment, question: Question, metric: Metric, deriv
         text=question.text,
         kind="numeric",
         principles=tuple(line.split(" ", 1)[0] for line in assignment.principles),
-        bindings=_used(assignment.context),
+        bindings=_used(assignment),
         routes=tuple(routes),
         question=question,
         must_pass=number == 1 and bool(routes),
@@ -191,11 +210,14 @@ def _vintage(question: Question, first: Derivation, derive: Derive) -> list[Draf
     ]
 
 
-def _used(context: Mapping[str, Any]) -> tuple[str, ...]:
+def _used(assignment: Assignment) -> tuple[str, ...]:
+    """The bindings that a criterion answers to: those of its obligation where they are told, else whose, what and when."""
+    if assignment.bindings:
+        return assignment.bindings
     kinds = ("entities", "metrics", "periods")
-    return tuple(str(one["id"]) for kind in kinds for one in _bindings(context, kind) if one.get("id"))
+    return tuple(str(one["id"]) for kind in kinds for one in _bindings(assignment.context, kind) if one.get("id"))
 
 
 def _unresolved(assignment: Assignment, reason: str) -> DraftCriterion:
     principles = tuple(line.split(" ", 1)[0] for line in assignment.principles)
-    return DraftCriterion(f"{assignment.obligation}.1", assignment.what, "text", principles, _used(assignment.context), reason=reason)
+    return DraftCriterion(f"{assignment.obligation}.1", assignment.what, "text", principles, _used(assignment), reason=reason)
