@@ -23,7 +23,7 @@ from finassay_sandbox_local.sandbox import LocalOptions, LocalSandbox
 
 FAKE = str(Path(__file__).with_name("fake_kimi.py"))
 ACCESS = Access(
-    {"moonshot": "http://127.0.0.1:9/moonshot", "anthropic": "http://127.0.0.1:9/anthropic", "mine": "http://127.0.0.1:9/mine/"},
+    {"moonshotai": "http://127.0.0.1:9/moonshotai", "anthropic": "http://127.0.0.1:9/anthropic", "mine": "http://127.0.0.1:9/mine/"},
     "throw-away-token",
     (McpServer("price", "http://127.0.0.1:9/channels/price/mcp", {"Authorization": "Bearer throw-away-token"}),),
 )
@@ -215,7 +215,7 @@ def test_a_login_of_its_own(begin, tmp_path, monkeypatch):
 
 def test_what_doctor_says(tmp_path, monkeypatch):
     told = KimiCodeAgent(KimiCodeOptions(program=FAKE)).diagnose()
-    assert (told.version, told.problem, told.login) == ("2.1.0", "", "a key for moonshot, behind the gateway")
+    assert (told.version, told.problem, told.login) == ("2.1.0", "", "a key for moonshotai, behind the gateway")
     told = KimiCodeAgent(KimiCodeOptions(program=str(tmp_path / "missing"))).diagnose()
     assert "was not found" in told.problem
     assert "npm install" in told.hint

@@ -17,7 +17,7 @@ from finassay_models_kit.testing import Served
 PATHS = {
     "anthropic": "/v1/messages",
     "openai": "/v1/responses",
-    "moonshot": "/v1/chat/completions",
+    "moonshotai": "/v1/chat/completions",
     "google": "/v1beta/models/t:streamGenerateContent",
 }
 
@@ -44,7 +44,7 @@ def until_it_breaks(values):
 
 
 def answers(wire):
-    return {"anthropic": wire.messages(), "openai": wire.responses(), "moonshot": wire.chat(), "google": wire.generate()}
+    return {"anthropic": wire.messages(), "openai": wire.responses(), "moonshotai": wire.chat(), "google": wire.generate()}
 
 
 FAILURES = [
@@ -160,9 +160,9 @@ def test_the_sdks_understand_an_error_within_the_answer(house, wire):
         assert isinstance(error, openai.APIConnectionError)
         assert [event.type for event in seen] == ["response.created", "error", "response.failed"]
         assert "silent" in seen[1].message
-        session, _, _ = house.session("moonshot", script("moonshot"), stall_seconds=0.3)
+        session, _, _ = house.session("moonshotai", script("moonshotai"), stall_seconds=0.3)
         with (
-            openai.OpenAI(api_key=session.access.token, base_url=session.access.urls["moonshot"] + "/v1", max_retries=0) as client,
+            openai.OpenAI(api_key=session.access.token, base_url=session.access.urls["moonshotai"] + "/v1", max_retries=0) as client,
             pytest.raises(openai.APIError, match="silent"),
         ):
             list(client.chat.completions.create(model="t", messages=[{"role": "user", "content": "x"}], stream=True))

@@ -15,7 +15,7 @@ from finassay_models_kit.testing import Served, event
 PATHS = {
     "anthropic": "/v1/messages",
     "openai": "/v1/responses",
-    "moonshot": "/v1/chat/completions",
+    "moonshotai": "/v1/chat/completions",
     "google": "/v1beta/models/t:generateContent",
 }
 
@@ -101,7 +101,7 @@ def test_models_that_are_not_allowed(house, name):
     good = post(session, name, path.format("good-1"), {"model": "good-1"})
     assert good.status_code == 200
     bad = post(session, name, path.format("bad"), {"model": "bad"})
-    assert bad.status_code == (400 if name in ("openai", "moonshot") else 403)
+    assert bad.status_code == (400 if name in ("openai", "moonshotai") else 403)
     assert "good-1, good-2" in message_of(name, bad)
     assert len(server.asked) == 1
     assert [call.refused for call in told.wait(2)] == ["", "model"]
@@ -150,19 +150,19 @@ def test_paths_upstreams_and_sizes(house):
 
 def test_sessions_are_apart(house, wire):
     one, two = house.upstream([Served(events=wire.messages())]), house.upstream([Served(events=wire.chat())])
-    gateway = house.gateway(upstreams={"anthropic": {"url": one.url}, "moonshot": {"url": two.url}})
-    (told_a, a), (told_b, b) = house.open(gateway, upstreams=("anthropic",)), house.open(gateway, upstreams=("moonshot",))
+    gateway = house.gateway(upstreams={"anthropic": {"url": one.url}, "moonshotai": {"url": two.url}})
+    (told_a, a), (told_b, b) = house.open(gateway, upstreams=("anthropic",)), house.open(gateway, upstreams=("moonshotai",))
     assert a.access.token != b.access.token
     assert post(a, "anthropic", token=b.access.token).status_code == 404
-    assert post(b, "moonshot", token=a.access.token).status_code == 404
+    assert post(b, "moonshotai", token=a.access.token).status_code == 404
     assert not one.asked
     assert not two.asked
     assert post(a, "anthropic").status_code == 200
     assert len(told_a.wait(2)) == 2
     assert [call.refused for call in told_b.wait(1)] == ["upstream"]
     a.close()
-    assert post(b, "moonshot", token=a.access.token).status_code == 401
-    assert post(b, "moonshot").status_code == 200
+    assert post(b, "moonshotai", token=a.access.token).status_code == 401
+    assert post(b, "moonshotai").status_code == 200
 
 
 def test_websockets_get_a_plain_answer(house):

@@ -65,8 +65,8 @@ def test_a_chat_that_does_not_ask_for_its_usage_gets_none_and_is_metered_all_the
     def script(asked):
         return Served(events=wire.chat(usage=bool(asked.body.get("stream_options", {}).get("include_usage"))))
 
-    session, server, told = house.session("moonshot", script)
-    with openai.OpenAI(api_key=session.access.token, base_url=session.access.urls["moonshot"] + "/v1", max_retries=0) as client:
+    session, server, told = house.session("moonshotai", script)
+    with openai.OpenAI(api_key=session.access.token, base_url=session.access.urls["moonshotai"] + "/v1", max_retries=0) as client:
         plain = list(client.chat.completions.create(**chat_body(), stream=True))
         asked = list(client.chat.completions.create(**chat_body(), stream=True, stream_options={"include_usage": True}))
     assert [bool(chunk.choices) for chunk in plain] == [True, True]

@@ -69,7 +69,7 @@ def test_it_listens_on_loopback_only(house):
 
 def test_problems_before_anything_is_spent(house, monkeypatch):
     gateway = house.gateway()
-    assert gateway.problems(("anthropic", "openai", "google", "moonshot"), ()) == []
+    assert gateway.problems(("anthropic", "openai", "google", "moonshotai"), ()) == []
     monkeypatch.delenv("OPENAI_API_KEY")
     gateway = house.gateway()
     found = gateway.problems(("openai", "nobody", "openai"), ())

@@ -43,7 +43,7 @@ READ: Final = (
     "Read the whole file {path}, in parts if it is long. It is the person's message to you, with all that belongs to it: answer it."
 )
 LOST: Final = re.compile(r'Session "[^"\n]*" not found')
-UPSTREAMS: Final = {"kimi": "moonshot", "openai": "openai", "anthropic": "anthropic"}
+UPSTREAMS: Final = {"kimi": "moonshotai", "openai": "openai", "anthropic": "anthropic"}
 
 
 class KimiCodeOptions(NodeProgramOptions):
@@ -53,7 +53,7 @@ class KimiCodeOptions(NodeProgramOptions):
     protocol: Literal["kimi", "openai", "anthropic"] = Field(
         default="kimi", description="What the model API speaks: Kimi's or OpenAI's chat completions, or Anthropic's messages."
     )
-    upstream: str = Field(default="", description="Model API at the gateway; by the protocol `moonshot`, `openai` or `anthropic` if empty.")
+    upstream: str = Field(default="", description="Model API at the gateway; by the protocol `moonshotai`, `openai` or `anthropic` if empty.")
     context: int = Field(
         default=262_144, ge=1_000, description="Tokens that the model's context holds; it decides when the program compacts."
     )
@@ -71,7 +71,7 @@ class KimiCodeAgent(InstalledAgent):
     Options: ClassVar[type[BaseModel]] = KimiCodeOptions
     id = "kimi-code"
     spec = ProgramSpec("kimi", install="npm install -g @moonshot-ai/kimi-code", tried=("2.1.0",), oldest="2.1.0", node="22.19")
-    upstream = "moonshot"
+    upstream = "moonshotai"
 
     def __init__(self, options: KimiCodeOptions, /) -> None:
         self.options = options

@@ -49,7 +49,7 @@ class GatewayOptions(BaseModel):
 
     upstreams: dict[str, UpstreamOptions] = Field(
         default_factory=dict,
-        description="model APIs besides anthropic, openai, google and moonshot, or changes to these: NAME = {url, format, key}",
+        description="model APIs besides anthropic, openai, google and moonshotai, or changes to these: NAME = {url, format, key}",
     )
     max_body_mb: int = Field(default=64, ge=1, le=1024, description="what a request may weigh, in megabytes")
     concurrency: int | None = Field(
@@ -73,5 +73,5 @@ PRESETS: Final[Mapping[str, UpstreamOptions]] = {
     "anthropic": UpstreamOptions(url="https://api.anthropic.com", format="anthropic", key=("ANTHROPIC_API_KEY",)),
     "openai": UpstreamOptions(url="https://api.openai.com", format="openai", key=("OPENAI_API_KEY",)),
     "google": UpstreamOptions(url="https://generativelanguage.googleapis.com", format="google", key=("GEMINI_API_KEY", "GOOGLE_API_KEY")),
-    "moonshot": UpstreamOptions(url="https://api.moonshot.ai", format="openai", key=("MOONSHOT_API_KEY", "KIMI_API_KEY")),
+    "moonshotai": UpstreamOptions(url="https://api.moonshot.ai", format="openai", key=("MOONSHOT_API_KEY", "KIMI_API_KEY")),
 }

@@ -71,7 +71,7 @@ def tokens(tried: Way) -> None:
 
 @way("gateway", "gateway-upstreams")
 def other_upstreams(tried: Way) -> None:
-    for name in ("anthropic", "openai", "google", "moonshot", "", "http:", "127.0.0.1", "other"):
+    for name in ("anthropic", "openai", "google", "moonshotai", "", "http:", "127.0.0.1", "other"):
         for path in ("v1/messages", "v1/chat/completions", "v1/models"):
             _expect_refusal(tried, f"upstream {name!r}", _ask(f"/{name}/{path}", method="GET" if path.endswith("models") else "POST"))
 
