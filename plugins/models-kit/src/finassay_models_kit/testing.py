@@ -16,6 +16,10 @@ _MAX_REQUESTS: Final = 10_000
 
 
 @frozen
+class _Http(ThreadingHTTPServer):
+    request_queue_size = 128  # tests ask many things at once
+
+
 class Asked:
     """One request that reached the server. Header names are in lower case."""
 
@@ -62,7 +66,7 @@ class Loopback:
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self.asked: list[Asked] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = _Http(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
