@@ -1,5 +1,6 @@
 """Wheels, built and installed alone into fresh environments: the core, the core with one adapter, a stranger's plugin from the template."""
 
+import json
 import os
 import re
 import subprocess
@@ -69,7 +70,14 @@ def test_the_core_with_one_adapter(tmp_path, wheelhouse):
 def test_a_strangers_plugin_from_the_template(tmp_path, wheelhouse):
     """Made with `finassay new`, built as a wheel, installed beside the core's wheel alone: listed, and conforming."""
     programs = environment(tmp_path / "venv", wheelhouse, "finassay")
-    for kind, name in (("persona", "stranger"), ("check", "counting"), ("judge", "wordy"), ("channel", "ftp"), ("model", "parrot")):
+    for kind, name in (
+        ("persona", "stranger"),
+        ("check", "counting"),
+        ("judge", "wordy"),
+        ("channel", "ftp"),
+        ("model", "parrot"),
+        ("guidance", "desk"),
+    ):
         run(programs / "finassay", "new", kind, name, "--out", tmp_path, cwd=tmp_path)
         run(UV, "build", "--quiet", "--wheel", "--out-dir", tmp_path / "dist", tmp_path / name)
         wheel = next((tmp_path / "dist").glob(f"*{name}*.whl"))
@@ -104,3 +112,49 @@ def test_the_adapter_of_the_howto_conforms_from_its_wheel(tmp_path, wheelhouse):
     run(UV, "build", "--quiet", "--wheel", "--out-dir", tmp_path / "dist", tmp_path / "scribe")
     run(UV, "pip", "install", "--quiet", "--python", programs / "python", next((tmp_path / "dist").glob("*.whl")))
     assert "4 passed" in run(programs / "python", "-m", "pytest", "-p", "no:cacheprovider", "tests", cwd=tmp_path / "scribe")
+
+
+QUERY = "Report interest coverage of Orchard Toolworks Inc. for fiscal 2022. Report the debt to equity ratio of Orchard Toolworks Inc. for fiscal 2022."
+MAKE_CORPUS = """
+import json, sys
+from pathlib import Path
+from finassay.testing.research import BALANCE, CASH, COVER, INCOME
+folder = Path(sys.argv[1])
+folder.mkdir()
+balance = BALANCE.replace("Accrued liabilities 280.4 266.1", "Accrued liabilities 220.4 206.1\\nShort-term borrowings 60.0 60.0")
+pages = [{"page": n, "text": t} for n, t in enumerate((COVER, INCOME, balance, CASH), start=1)]
+(folder / "orchard-2022.jsonl").write_text("".join(json.dumps(p) + "\\n" for p in pages))
+row = {"doc_name": "orchard-2022", "company": "Orchard Toolworks Inc.", "form": "10-K", "period": "2022", "signed": "2022-11-18"}
+(folder / "documents.jsonl").write_text(json.dumps(row) + "\\n")
+"""
+
+
+def test_an_institutions_guidance_from_its_wheel_changes_what_is_generated_and_rejects(tmp_path):
+    """A rubric made before and after a credit desk's pack is installed: other routes come first, and leverage without its treatment comes back."""
+    wheels = tmp_path / "wheels"
+    shelves = ("core", *(f"plugins/{n}" for n in ("sandbox-bubblewrap", "rubrics", "statements-a", "statements-b", "source-corpus")))
+    for source in (*shelves, "plugins/guidance-credit"):
+        run(UV, "build", "--quiet", "--wheel", "--out-dir", wheels, source)
+    names = ("finassay", *(f"finassay-{n}" for n in ("sandbox-bubblewrap", "rubrics", "statements-a", "statements-b", "source-corpus")))
+    programs = environment(tmp_path / "venv", wheels, *names)
+    run(programs / "python", "-c", MAKE_CORPUS, tmp_path / "corpus", cwd=tmp_path)
+
+    def made(out: str, *packs: str, ok: bool = True) -> str:
+        options = [part for pack in ("general", *packs) for part in ("--guidance", pack)]
+        command = (programs / "finassay", "rubric", "generate", QUERY, "--cutoff", "2023-03-01", *options)
+        return run(*command, "--source", f"corpus:{tmp_path / 'corpus'}", "--out", tmp_path / out, cwd=tmp_path, ok=ok)
+
+    assert "credit" in made("none", "credit", ok=False)  # not installed: said, not passed over
+    made("before")
+    run(UV, "pip", "install", "--quiet", "--python", programs / "python", next(wheels.glob("finassay_guidance_credit*.whl")))
+    assert "FAILS" not in run(programs / "finassay", "conform", "guidance", "credit")
+    told = made("after", "credit")
+
+    before, after = (json.loads((tmp_path / name / "rubric.json").read_text()) for name in ("before", "after"))
+    assert after["guidance"] == ["general+credit 1+1"]
+    routes = [[route["route_id"] for route in rubric["criteria"][0]["expected"]] for rubric in (before, after)]
+    assert routes == [["ebit", "ebitda"], ["ebitda", "ebit"]]
+    assert [rubric["criteria"][1]["status"] for rubric in (before, after)] == ["grounded", "unresolved"]
+    assert "CR-R1" in (tmp_path / "after" / "violations.jsonl").read_text()
+    assert "CR-R1" not in "".join(p.read_text() for p in (tmp_path / "before").glob("violations.jsonl"))
+    assert "how it treats leases" in told

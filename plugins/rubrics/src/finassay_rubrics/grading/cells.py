@@ -2,16 +2,18 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from itertools import pairwise
 from typing import Final
 
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 
-from finassay_rubrics.grading.locate import Located, Target, _results, _sentences, locate, words_of
-from finassay_rubrics.grading.numbers import SCALES, Number, numbers
+from finassay_rubrics.grading.compare import can_be
+from finassay_rubrics.grading.locate import _results, _sentences, words_of
+from finassay_rubrics.grading.numbers import SCALES, Number, UnitKind, numbers
 from finassay_rubrics.grading.tables import Table, tables, without_tables
+from finassay_rubrics.grading.years import YEAR, years_in, years_of
 
 CHANGE: Final = re.compile(
     r"\b(chang\w*|differenc\w*|delta|growth|grew|increas\w*|decreas\w*|declin\w*|fell|fall\w*|drop\w*|rose|ris\w*|slip\w*|eas(?:ed|es|ing)|lower\w*|higher|improv\w*"
@@ -19,7 +21,6 @@ CHANGE: Final = re.compile(
     re.IGNORECASE,
 )
 AVERAGE: Final = re.compile(r"\b(average\w*|mean)\b", re.IGNORECASE)
-_YEAR: Final = re.compile(r"(?<!\d)((?:19|20)\d\d)(?!\d)")
 _ALTERNATIVE: Final = re.compile(
     r"\b(had (?:i|we)|if (?:we|i|one|you)|would (?:be|have)|alternativ\w+|without|exclud\w+|leaving out|left out|instead|on the other|under the other|otherwise)\b",
     re.IGNORECASE,
@@ -43,6 +44,8 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
 
 MAX_FIGURES: Final = 200
 """Figures of one sentence that are looked at."""
+BETTER: Final = 0.25
+"""How much more of the metric a sentence must name than a table's labels to be believed before them."""
 UNNAMED: Final = 0.05
 """What a sentence weighs that does not name the metric: an answer to one question often does not repeat it."""
 
@@ -56,6 +59,18 @@ class Cell:
     change: bool = False
     average: bool = False
     entities: frozenset[str] = frozenset()
+    """Words of the names of all entities: they name no metric."""
+    kind: UnitKind | None = None
+    """What kind of quantity it is; None where that is open."""
+    own: frozenset[str] = frozenset()
+    """Words of the name of the entity that is asked about; empty where there is only one."""
+    weights: Mapping[str, float] = Factory(dict)
+    """What a word tells: less, the more cells of the rubric have it. A word that is not here counts 1."""
+
+    def share(self, found: Mapping[str, float]) -> float:
+        """Share of the metric's words that are found, each as near as `found` says (from 0 to 1)."""
+        total = sum(self.weights.get(w, 1.0) for w in self.words)
+        return sum(self.weights.get(w, 1.0) * found.get(w, 0.0) for w in self.words) / total if total else 0.0
 
 
 @frozen
@@ -70,6 +85,8 @@ class Given:
     """Other final figures for the same cell."""
     quote: str = ""
     how: str = ""
+    named: float = 0.0
+    """How much of the metric the surroundings name, from 0 to 1."""
 
 
 @frozen
@@ -127,8 +144,8 @@ def cell_of(text: str, period: str, entities: Iterable[str] = (), *, change: boo
     verbs = {"state", "state's", "name", "size", "show", "compute", "report", "add", "mention"}
     words = frozenset(w for w in words_of(text, names) if w not in verbs and not CHANGE.fullmatch(w) and not AVERAGE.fullmatch(w))
     moves = bool(CHANGE.search(text)) if change is None else change
-    own = _YEAR.findall(text)
-    years = tuple(dict.fromkeys(own or _YEAR.findall(period)))
+    own = years_in(text)
+    years = tuple(dict.fromkeys(own or years_in(period)))
     average = bool(AVERAGE.search(text))
     return Cell(words, () if average or moves or ".." in period else years, moves, average, frozenset(names))
 
@@ -137,6 +154,8 @@ def given(answer: Answer, cell: Cell) -> Given:
     """The figure for a cell: a table's cell, then sentences. Nothing where there is none."""
     from_table = _from_tables(answer, cell)
     from_prose = _from_prose(answer, cell)
+    if from_prose.figures and from_prose.named > from_table.named + BETTER:
+        return from_prose
     if from_table.figures:
         rivals = tuple(n for n in from_prose.figures if n.units != from_table.figures[0].units) if from_prose.how == "paired" else ()
         return evolve(from_table, rivals=rivals)
@@ -146,6 +165,11 @@ def given(answer: Answer, cell: Cell) -> Given:
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
+
+_UNIT_WORDS: Final = frozenset(
+    ["usd", "eur", "gbp", "mn", "bn", "mm", "pct", "ratio", "x", "m", "k", "b", "thousand", "item", "metric", "reported", "net"]
+)
+"""Words of a label that name no other metric."""
 
 
 def _from_tables(answer: Answer, cell: Cell) -> Given:
@@ -158,50 +182,54 @@ def _from_tables(answer: Answer, cell: Cell) -> Given:
 
 
 def _table_cells(table: Table, cell: Cell, ignore: frozenset[str]) -> list[tuple[float, Given]]:
+    """Every figure of a table that fits a cell by its row's label and its column's head, whichever of them names metric, year and entity."""
     found = []
+    corner = table.head[0] if table.head else ""
     for row in table.rows:
         label = row[0].text
-        score = _label_score(label, cell)
-        if score <= 0 or (cell.change != bool(CHANGE.search(label)) and not _change_column(table, cell)):
-            continue
         for column in range(1, len(row)):
-            fits = _column_fits(table.head[column] if column < len(table.head) else "", cell, len(row))
-            if fits and (figure := _figure(table, row[column].text, row[column].start, label, ignore)):
-                found.append((score + fits, Given((figure,), quote=f"{label} | {row[column].text}", how="table")))
+            head = table.head[column] if column < len(table.head) else ""
+            fit = _fits(label, head, corner, cell, len(row))
+            if fit > 0 and (figure := _figure(row[column].text, row[column].start, f"{label} {head}", corner, cell, ignore)):
+                named = cell.share(dict.fromkeys(_spread(words_of(f"{label} {head}", cell.entities)), 1.0))
+                found.append((fit, Given((figure,), quote=f"{label} | {head}: {row[column].text}", how="table", named=named)))
     return found
 
 
-def _change_column(table: Table, cell: Cell) -> bool:
-    return cell.change and any(CHANGE.search(h) for h in table.head[1:])
-
-
-def _label_score(label: str, cell: Cell) -> float:
-    """Words that a row's label shares with the cell, less those that it has besides."""
-    own = _spread(words_of(label, cell.entities))
-    if AVERAGE.search(label) and not cell.average:
+def _fits(label: str, head: str, corner: str, cell: Cell, columns: int) -> float:
+    said = f"{label} {head}"
+    changes = bool(CHANGE.search(said))
+    averages = bool(AVERAGE.search(said))
+    if cell.change != changes or (averages and not cell.average) or (cell.average and not averages and columns > 2):
         return 0.0
-    wanted = _spread(cell.words)
-    shared = own & wanted
-    return len(shared) - 0.75 * len(words_of(label, cell.entities) - wanted) if shared else 0.0
+    names = frozenset(w.lower() for w in re.findall(r"\w+", said))
+    if cell.own and names & cell.entities and not names & cell.own:
+        return 0.0
+    words = words_of(said, cell.entities)
+    own, wanted = _spread(words), _spread(cell.words)
+    if not own & wanted:
+        return 0.0
+    dated = _dated(said, corner, cell, columns)
+    return dated + _matched(words, own, wanted, cell) if dated > 0 else 0.0
 
 
-def _spread(words: Iterable[str]) -> frozenset[str]:
-    """Words with those that they stand for."""
-    return frozenset(w for word in words for w in (word, *SYNONYMS.get(word, ())))
+def _matched(words: frozenset[str], own: frozenset[str], wanted: frozenset[str], cell: Cell) -> float:
+    """Words that label and head share with the cell, less those that they have besides."""
+    shared = sum(2 * cell.weights.get(w, 0.5) for w in own & wanted)
+    strange = sum(1 for w in words - wanted - _UNIT_WORDS if not CHANGE.fullmatch(w) and not AVERAGE.fullmatch(w))
+    return max(0.1, shared - 0.75 * strange)
 
 
-def _column_fits(head: str, cell: Cell, columns: int) -> float:
-    years = _YEAR.findall(head)
-    if cell.change:
-        return 1.0 if CHANGE.search(head) or columns == 2 else 0.0
-    if cell.average:
-        return 1.0 if AVERAGE.search(head) or not years else 0.0
-    if cell.years:
-        return 1.0 if any(y in years for y in cell.years) else 0.5 if not years and columns == 2 else 0.0
-    return 0.6
+def _dated(said: str, corner: str, cell: Cell, columns: int) -> float:
+    years = years_in(said) or years_in(corner)
+    if cell.years and years:
+        return 1.0 if set(cell.years) & set(years) else 0.0
+    if cell.average or cell.change:
+        return 1.0
+    return 0.5 if columns == 2 or not cell.years else 0.3
 
 
-def _figure(table: Table, text: str, start: int, label: str, ignore: frozenset[str]) -> Number | None:
+def _figure(text: str, start: int, label: str, corner: str, cell: Cell, ignore: frozenset[str]) -> Number | None:
     """The figure of a table's cell with the unit and scale of its row or head; negative in brackets."""
     own = numbers(text, ignore)
     if len(own) != 1:
@@ -209,94 +237,146 @@ def _figure(table: Table, text: str, start: int, label: str, ignore: frozenset[s
     number = evolve(own[0], start=own[0].start + start, end=own[0].end + start)
     if number.bracketed and number.value > 0:
         number = evolve(number, value=-number.value)
-    head = f"{label} {table.text_of_head}"
-    if number.kind == "plain":
-        if re.search(r"%|percent|\bpct\b", label, re.IGNORECASE):
+    if number.kind in ("plain", "amount") and number.scale is None:
+        if number.kind == "plain" and re.search(r"%|percent|\bpct\b", label, re.IGNORECASE):
             number = evolve(number, kind="percent")
-        elif re.search(r"\bx\b|times|multiple", label, re.IGNORECASE):
+        elif number.kind == "plain" and re.search(r"\bx\b|times|multiple", label, re.IGNORECASE):
             number = evolve(number, kind="times")
-        elif number.scale is None and (scale := _head_scale(head)):
+        elif cell.kind in (None, "amount") and (scale := _head_scale(label) or _head_scale(corner)):
             number = evolve(number, kind="amount", scale=scale)
     return number
 
 
+def _spread(words: Iterable[str]) -> frozenset[str]:
+    """Words with those that they stand for."""
+    return frozenset(w for word in words for w in (word, *SYNONYMS.get(word, ())))
+
+
 def _head_scale(head: str) -> Decimal | None:
-    found = re.search(r"\b(?:usd|us\$|\$|in|eur|€)\s*(thousands?|millions?|billions?|mn|bn|m|b|k)\b", head, re.IGNORECASE)
-    return Decimal(10) ** SCALES[found[1].lower()] if found else None
+    if re.search(r"\bper share\b|\bratio\b|\bmargin\b", head, re.IGNORECASE):
+        return None
+    found = re.search(
+        r"\b(?:usd|us\$|in|eur|gbp)\s*(thousands?|millions?|billions?|mn|bn|m|b|k)\b|[$€£]\s*(thousands?|millions?|billions?|mn|bn|m|b|k)\b",
+        head,
+        re.IGNORECASE,
+    )
+    return Decimal(10) ** SCALES[(found[1] or found[2]).lower()] if found else None
 
 
 # -- sentences --------------------------------------------------------------------------------------------------------
 
+_MOVED: Final = re.compile(
+    rf"(?:{CHANGE.pattern})\s*(?:of|by|:|was|is|amounts? to|came to)?\s*(?:about |approximately |around |roughly |some |nearly |just |only )?\(?$",
+    re.IGNORECASE,
+)
+"""What stands before the size of a move: `down`, `a decline of`, `fell by`."""
+
 
 def _from_prose(answer: Answer, cell: Cell) -> Given:
-    """The sentence that speaks most of the cell; of equals the last. One that speaks of its topic goes by the sentence before."""
+    """The figure whose surroundings speak most of the cell; of equals the last. A sentence without the metric goes by the one before."""
     best: tuple[float, Given] = (0.0, Given())
     alternatives: list[Number] = []
     topic: frozenset[str] = frozenset()
+    year: str | None = None
     wanted = _spread(cell.words)
     for one in answer.sentences:
-        begin, sentence, figures = one.start, one.text, one.results[:MAX_FIGURES]
         said = one.about(cell.entities)
-        own_share, topic_share = (len(words & wanted) / max(1, len(cell.words)) for words in (said, topic))
-        here = max(own_share, 0.6 * topic_share, UNNAMED)
+        for weight, chosen in _ranked(one, cell, topic, year):
+            first = chosen.figures[0]
+            if _ALTERNATIVE.search(_before(one.text, first.start - one.start, 300)) and not cell.change:
+                alternatives.append(first)
+            elif weight >= best[0]:
+                best = (weight, evolve(chosen, quote=one.text.strip()[:400]))
         topic = said if said & wanted else topic
-        if not figures:
-            continue
-        chosen = _chosen(sentence, begin, figures, cell)
-        if not chosen.figures:
-            continue
-        if _ALTERNATIVE.search(_before(sentence, chosen.figures[0].start - begin, 300)) and not cell.change:
-            alternatives += chosen.figures
-            continue
-        weight = min(1.0, here) + (0.5 if chosen.how == "paired" else 0.0)
-        if weight >= best[0]:
-            best = (weight, evolve(chosen, quote=sentence.strip()[:400]))
+        year = next(reversed(years_in(one.text)), year)
     return evolve(best[1], alternatives=tuple(alternatives))
 
 
-def _chosen(sentence: str, begin: int, figures: Sequence[Number], cell: Cell) -> Given:
+def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None) -> list[tuple[float, Given]]:
+    """The figures of a sentence that can be the cell's, with what speaks for each, the best last. `before` is the year that was spoken of last."""
+    figures = [n for n in one.results[:MAX_FIGURES] if cell.kind is None or _can_be(n, cell.kind)]
+    dated = dict(zip([n.start for n in one.results[:MAX_FIGURES]], years_of(one.text, one.start, one.results[:MAX_FIGURES]), strict=True))
+    found = []
+    for number in figures:
+        moved = _is_move(one, number, cell)
+        if moved != cell.change or (not moved and _is_average(one.text, one.start, number) != cell.average):
+            continue
+        year = dated[number.start]
+        if cell.years and year is not None and year not in cell.years:
+            continue
+        if cell.years and year is None and len(figures) == 2 and _FROM_TO.search(_before(one.text, figures[0].start - one.start)):
+            continue
+        named = cell.share(_near(one, number, topic, cell))
+        entity = _of_entity(one, number, cell)
+        if entity < 0:
+            continue
+        paired = cell.average or bool(cell.years and year is not None)
+        inherited = not paired and before in cell.years
+        weight = max(named, UNNAMED) * (1 + 0.5 * paired + 0.4 * inherited + 0.5 * entity)
+        forms = _other_forms(one, number, cell)
+        found.append((weight, Given((number, *forms), how="paired" if paired else "sentence", named=named)))
+    return sorted(found, key=lambda f: (f[0], -f[1].figures[0].start if not cell.average else 0))
+
+
+def _can_be(number: Number, kind: UnitKind) -> bool:
+    return number.kind == "plain" if kind == "plain" else can_be(number, kind)
+
+
+def _near(one: Sentence, number: Number, topic: frozenset[str], cell: Cell) -> dict[str, float]:
+    """How near each word of the metric stands to a figure: in the text that leads to it, in what follows it, elsewhere, or in the topic."""
+    starts = [n.start - one.start for n in one.numbers]
+    ends = [n.end - one.start for n in one.numbers]
+    at, end = number.start - one.start, number.end - one.start
+    left = max((e for e in ends if e <= at), default=0)
+    right = min((s for s in starts if s >= end), default=len(one.text))
+    parts = (
+        (one.text[left:at], 1.0),
+        (re.split(r"[,;(]|\band\b|\bagainst\b", one.text[end:right])[0], 0.9),
+        (one.text[:left], 0.6),
+        (one.text[right:], 0.35),
+    )
+    near: dict[str, float] = {}
+    for text, weight in parts:
+        for word in _spread(words_of(text, cell.entities)):
+            near[word] = max(near.get(word, 0.0), weight)
+    for word in topic:
+        near[word] = max(near.get(word, 0.0), 0.55)
+    return near
+
+
+def _of_entity(one: Sentence, number: Number, cell: Cell) -> int:
+    """1 where the figure is said of the entity, -1 where of another one, 0 where nothing is said or asked."""
+    if not cell.own:
+        return 0
+    at, end = number.start - one.start, number.end - one.start
+    after = re.match(r"\s*(?:\(|for|at|of|by|,)?\s*([\w&’'-]+)", one.text[end:])
+    following = re.sub(r"['’]s$", "", after[1]).lower() if after and re.match(r"\s*(?:\(|for|at|of|by)", one.text[end:]) else ""
+    if following in cell.entities:
+        return 1 if following in cell.own else -1
+    named = [w for w in (re.sub(r"['’]s$", "", w).lower() for w in re.findall(r"[\w&’'-]+", one.text[:at])) if w in cell.entities]
+    if not named:
+        return 0
+    return 1 if named[-1] in cell.own else -1
+
+
+def _is_move(one: Sentence, number: Number, cell: Cell) -> bool:
+    """Whether a figure is the size of a change, not a level."""
+    if number.kind in ("points", "basis points"):
+        return cell.kind not in ("points", "basis points") or cell.change
+    before = _before(one.text, number.start - one.start, 60)
     if cell.change:
-        return _change_figure(sentence, begin, figures)
-    if cell.average:
-        return _average_figure(sentence, begin, figures)
-    if cell.years:
-        return _dated_figure(sentence, begin, figures, cell.years)
-    plain = [n for n in figures if not _BY.search(_before(sentence, n.start - begin))]
-    return Given(tuple(plain[:1]), how="sentence")
+        if any(n.kind in ("points", "basis points") for n in one.numbers) and cell.kind in ("points", "basis points"):
+            return False
+        return bool(_BY.search(before) or _MOVED.search(before) or re.search(rf"(?:{CHANGE.pattern})[^.;]*$", before, re.IGNORECASE))
+    return bool(_BY.search(before)) and bool(CHANGE.search(one.text))
 
 
-def _change_figure(sentence: str, begin: int, figures: Sequence[Number]) -> Given:
-    change = CHANGE.search(sentence)
-    if change is None:
-        return Given()
-    kinds = ("points", "basis points")
-    after_by = [n for n in figures if _BY.search(_before(sentence, n.start - begin))]
-    pointed = [n for n in figures if n.kind in kinds]
-    chosen = after_by[:1] or pointed[:1] or [n for n in figures if n.start - begin > change.start()][:1]
-    if not chosen:
-        return Given()
-    forms = [n for n in figures if n is not chosen[0] and n.kind in (*kinds, chosen[0].kind, "plain") and 0 < n.start - chosen[0].end < 25]
-    return Given((*chosen, *forms), how="sentence")
-
-
-def _average_figure(sentence: str, begin: int, figures: Sequence[Number]) -> Given:
-    for word in AVERAGE.finditer(sentence):
-        after = [n for n in figures if n.start - begin >= word.end() and not _YEAR.search(sentence[word.end() : n.start - begin])]
-        if after:
-            return Given((after[0],), how="paired")
-    return Given()
-
-
-def _dated_figure(sentence: str, begin: int, figures: Sequence[Number], years: tuple[str, ...]) -> Given:
-    """The figure that goes with a year: lists of as many figures as years in order, else the nearest of each clause; `from a to b` in time."""
-    marks = [(m.start(), m[1]) for m in _YEAR.finditer(sentence)]
-    levels = [n for n in figures if not _BY.search(_before(sentence, n.start - begin)) and not _is_average(sentence, begin, n)]
-    for number, mark in _pairs(sentence, begin, levels, marks):
-        if mark in years:
-            return Given((number,), how="paired")
-    if not marks and len(levels) == 2 and _FROM_TO.search(_before(sentence, levels[0].start - begin)):
-        return Given((), how="sentence")
-    return Given()
+def _other_forms(one: Sentence, number: Number, cell: Cell) -> list[Number]:
+    """The same move in another unit: `0.7 percentage points (72 basis points)`."""
+    if not cell.change:
+        return []
+    kinds = ("points", "basis points", number.kind, "plain")
+    return [n for n in one.results if n is not number and n.kind in kinds and 0 < n.start - number.end < 25]
 
 
 def _before(sentence: str, at: int, characters: int = 40) -> str:
@@ -319,34 +399,10 @@ def from_to(answer: Answer, cell: Cell) -> tuple[Number, Number] | None:
 
 
 def _is_average(sentence: str, begin: int, number: Number) -> bool:
-    return bool(re.search(r"\b(?:average|mean)\b[^.;,]*$", _before(sentence, number.start - begin, 200), re.IGNORECASE))
-
-
-def _pairs(sentence: str, begin: int, figures: Sequence[Number], marks: Sequence[tuple[int, str]]) -> list[tuple[Number, str]]:
-    if not marks or not figures:
-        return []
-    places = [n.start - begin for n in figures]
-    apart = max(places) < marks[0][0] or min(places) > marks[-1][0]
-    if apart and len(figures) >= len(marks) > 1:
-        return [(number, year) for number, (_, year) in zip(figures, marks, strict=False)]
-    pairs, taken = [], set()
-    for at, year in marks:
-        following = next((i for i, p in enumerate(places) if p > at and i not in taken and not any(at < m < p for m, _ in marks)), None)
-        preceding = next(
-            (
-                i
-                for i in reversed(range(len(places)))
-                if places[i] < at and i not in taken and not any(places[i] < m < at for m, _ in marks)
-            ),
-            None,
-        )
-        chosen = following if following is not None else preceding
-        if chosen is not None:
-            taken.add(chosen)
-            pairs.append((figures[chosen], year))
-    return pairs
-
-
-def single(answer: str, cell: Cell, ignore: frozenset[str]) -> Located:
-    """The one figure of an answer to a question with one cell."""
-    return locate(answer, Target(cell.words, frozenset(), frozenset(cell.years), ignore))
+    """Whether a figure is told to be an average; what stands in brackets before it is a remark."""
+    before = re.sub(r"\([^()\d]*\)", " ", _before(sentence, number.start - begin, 200))
+    last = next(reversed(list(AVERAGE.finditer(before))), None)
+    if last is None:
+        return False
+    between = before[last.end() :]
+    return not re.search(r"[.;]|,(?!\s*(?:or|i\.e))", between) and not YEAR.search(between)

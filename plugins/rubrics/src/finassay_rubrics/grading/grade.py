@@ -7,13 +7,14 @@ from typing import Final
 
 from attrs import define, evolve, field, frozen
 
-from finassay_rubrics.grading.cells import Answer, Cell, Given, cell_of, from_to, given
-from finassay_rubrics.grading.compare import Expected, Profile, accepts, expected_of
+from finassay_rubrics.grading.cells import Answer, Cell, Given, _spread, cell_of, from_to, given
+from finassay_rubrics.grading.compare import KINDS, Expected, Profile, accepts, expected_of
+from finassay_rubrics.grading.dates import Day, dates, same
 from finassay_rubrics.grading.forms import check_format
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number
 from finassay_rubrics.grading.score import Found, Outcome, Score, score, topic_of
-from finassay_rubrics.grading.words import ENOUGH, expected_direction, names, said_direction
+from finassay_rubrics.grading.words import ENOUGH, expected_direction, names, negated, said_direction
 from finassay_rubrics.record.rubric import ANY, Criterion, Route, Rubric
 
 PROGRAM: Final = "program"
@@ -40,10 +41,19 @@ class Grader:
     profile: Profile = "strict"
     meaning: Meaning | None = None
     _entities: tuple[str, ...] = field(init=False)
+    _several: bool = field(init=False)
+    """Whether figures of more than one entity are expected."""
+    _weights: Mapping[str, float] = field(init=False, factory=dict)
+    """What a word of a metric tells: less, the more metrics of the rubric have it."""
 
     def __attrs_post_init__(self) -> None:
         publishers = {e.publisher for c in self.rubric.criteria for r in c.expected for e in r.evidence if e.publisher}
-        self._entities = tuple(sorted(publishers | {c.entity for c in self.rubric.criteria if c.entity}))
+        named = {c.entity for c in self.rubric.criteria if c.entity}
+        self._entities = tuple(sorted(publishers | named))
+        self._several = len(named) > 1
+        metrics = {self._cell(c, r).words for c in self.rubric.criteria for r in _numeric_routes(c)[:1]}
+        words = frozenset(w for metric in metrics for w in metric)
+        self._weights = {w: 1 / sum(w in metric for metric in metrics) for w in words}
 
     def grade(self, text: str) -> Graded:
         """Every criterion on every route of it, then the single best route of each convention."""
@@ -67,6 +77,8 @@ class Grader:
             return found
         if criterion.kind == "prohibited" or criterion.polarity == "negative":
             return self._fault(criterion, answer)
+        if criterion.kind == "date" and (day := next(dates(str(route.value)), None)) is not None:
+            return self._date(criterion, day, answer)
         if criterion.kind == "categorical" and expected_direction(str(route.value)):
             return self._direction(criterion, route, answer)
         return self._named(criterion, route, answer)
@@ -84,8 +96,10 @@ class Grader:
 
     def _cell(self, criterion: Criterion, route: Route) -> Cell:
         cell = cell_of(criterion.text, criterion.period or route.period, self._entities)
-        drop = _left_out(criterion.text)
-        return Cell(cell.words - drop, cell.years, cell.change, cell.average, cell.entities)
+        own = frozenset(w.lower() for w in re.findall(r"\w+", criterion.entity))
+        kind = KINDS.get(route.unit, "amount") if route.unit else None
+        words = cell.words - _left_out(criterion.text)
+        return evolve(cell, words=words or cell.words, kind=kind, own=own if self._several else frozenset(), weights=self._weights)
 
     def _in_time(self, answer: Answer, cell: Cell, criterion: Criterion, found: Given) -> Given:
         """Of `from 2.5x to 2.4x` the later figure for the later year."""
@@ -135,10 +149,52 @@ class Grader:
             "company",
         }
         share, sentence = names(answer, str(route.value), siblings, entities)
+        if criterion.kind == "categorical" and share >= ENOUGH and (why := self._otherwise(str(route.value), sentence)):
+            return Found("unmet", why, quote=sentence[:400], by=RULES)
         at = answer.text.find(sentence) if sentence else -1
         span = (at, at + len(sentence)) if at >= 0 else None
         outcome: Outcome = "met" if share >= ENOUGH else "unmet"
         return Found(outcome, f"{share:.0%} of the words that tell {str(route.value)[:80]!r} apart", span, sentence[:400], by=RULES)
+
+    def _otherwise(self, value: str, sentence: str) -> str:
+        """Why a sentence with the words of a verdict says another: it denies what is expected or asserts what is denied, or names another entity first."""
+        if negated(value) != negated(sentence):
+            return (
+                f"it {'denies' if negated(sentence) else 'asserts'} what is {'not ' if negated(sentence) else ''}denied in {value[:80]!r}"
+            )
+        wanted, said = (next((e for e in self._named_in(text)), "") for text in (value, sentence))
+        return f"expected {wanted}, said {said}" if wanted and said and said != wanted else ""
+
+    def _named_in(self, text: str) -> list[str]:
+        """Entities in the order in which a text names them."""
+        places = [(text.lower().find(e.lower()), e) for e in self._entities if e]
+        return [entity for at, entity in sorted(places) if at >= 0]
+
+    def _date(self, criterion: Criterion, expected: Day, answer: Answer) -> Found:
+        """The date of the sentence that speaks most of what is dated, after the words that name it where there are several."""
+        cell = cell_of(criterion.text, "", self._entities)
+        wanted = cell.words - {"date", "day"}
+        best: tuple[float, int, Day] | None = None
+        for one in answer.sentences:
+            said = one.about(cell.entities)
+            for day in dates(one.text):
+                before = words_of(one.text[: day.start], cell.entities)
+                share = (len(said & cell.words) + len(before & wanted)) / max(1, len(cell.words))
+                if best is None or share >= best[0]:
+                    best = (share, one.start, day)
+        if best is None:
+            return Found("unmet", "the answer gives no date for it", by=PROGRAM)
+        _, begin, day = best
+        span = (begin + day.start, begin + day.end)
+        shown = answer.text[span[0] : span[1]]
+        return Found(
+            "met" if same(day, expected) else "unmet",
+            "expected another date" if not same(day, expected) else "",
+            span,
+            shown,
+            shown,
+            PROGRAM,
+        )
 
     def _direction(self, criterion: Criterion, route: Route, answer: Answer) -> Found:
         wanted = expected_direction(str(route.value))
@@ -162,6 +218,8 @@ class Grader:
             if other.obligation_id != criterion.obligation_id or other.kind != "numeric" or not routes:
                 continue
             cell = self._cell(other, routes[0])
+            if not _spread(words_of(criterion.text)) & cell.words:
+                continue  # another metric of the same obligation
             found = given(answer, cell)
             if cell.years and found.figures and routes[0].unit in ("times", "percent", "x", "%"):
                 dated.append((cell.years[0], found.figures[0].value))

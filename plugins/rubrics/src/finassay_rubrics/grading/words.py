@@ -81,9 +81,10 @@ def names(answer: Answer, value: str, siblings: Sequence[str], entities: frozens
     if not distinctive:
         return 0.0, ""
     best = (0.0, "")
+    proper = _proper(value)
     for one in answer.sentences:
         said = _parts(one.words - entities)
-        share = sum(1 for word in distinctive if _said(word, said)) / len(distinctive)
+        share = sum(1 for word in distinctive if _said(word, said, alike=word not in proper)) / len(distinctive)
         if share > best[0]:
             best = (share, one.text.strip())
     return best
@@ -93,11 +94,23 @@ def _parts(words: frozenset[str]) -> frozenset[str]:
     return words | {part for word in words for part in re.split(r"[-/]", word) if len(part) > 2}
 
 
-def _said(word: str, said: frozenset[str]) -> bool:
-    """The word itself, or one that begins alike: partial and partly, impairment and impaired."""
+def _proper(value: str) -> frozenset[str]:
+    """Words that are names: capitalised within the text, or all of a text that is capitalised throughout."""
+    words = re.findall(r"[A-Za-z][\w’'/-]*", value)
+    capital = [w for w in words if w[0].isupper()]
+    return words_of(" ".join(capital if len(capital) == len(words) else [w for w in words[1:] if w[0].isupper()]))
+
+
+def negated(text: str) -> bool:
+    """Whether a text denies: `not covered`, `no`."""
+    return bool(NOT.search(text))
+
+
+def _said(word: str, said: frozenset[str], *, alike: bool = True) -> bool:
+    """The word itself, or one that begins alike: partial and partly, impairment and impaired. Names must be said as they are."""
     if word in said:
         return True
     parts = [p for p in re.split(r"[-/]", word) if len(p) > 2]
     if len(parts) > 1 and all(p in said for p in parts):
         return True
-    return any(len(word) >= 5 and len(other) >= 5 and other[:5] == word[:5] for other in said)
+    return alike and any(len(word) >= 5 and len(other) >= 5 and other[:5] == word[:5] for other in said)
