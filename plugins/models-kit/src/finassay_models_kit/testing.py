@@ -15,11 +15,11 @@ _MAX_BODY: Final = 16 * 2**20
 _MAX_REQUESTS: Final = 10_000
 
 
-@frozen
 class _Http(ThreadingHTTPServer):
     request_queue_size = 128  # tests ask many things at once
 
 
+@frozen
 class Asked:
     """One request that reached the server. Header names are in lower case."""
 
