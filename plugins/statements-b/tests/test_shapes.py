@@ -199,6 +199,12 @@ def test_the_issuers_own_fiscal_year_is_meant():
     assert own.cell("revenue", 2022).basis == "issuer"
     assert value(plain, "revenue", 2023) == Decimal("4812400000")
     assert plain.cell("revenue", 2023).basis == "calendar year of end"
+    report = document((*pages, said), published=date(2023, 3, 20))
+    text = "What is the revenue of Orchard Toolworks in FY2023?"
+    assert ask(text, report).value is None
+    assert "itself" in ask(text.replace("2023", "2022"), report, convention="fiscal_label:year-end").reason
+    by_end = ask(text, report, convention="fiscal_label:year-end")
+    assert (by_end.value, by_end.period.end, by_end.period.basis) == (Decimal("4812400000"), date(2023, 1, 28), "calendar year of end")
 
 
 def test_another_issuer_and_a_part_of_a_year_are_refused():

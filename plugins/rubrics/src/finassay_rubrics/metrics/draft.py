@@ -9,7 +9,7 @@ from attrs import evolve
 from finassay.api.research import Assignment, Derivation, Draft, DraftCriterion, DraftRoute, Period, Question
 from finassay_rubrics.metrics.ask import AskError, understand
 from finassay_rubrics.metrics.formula import FormulaError
-from finassay_rubrics.metrics.ground import ORIGINAL
+from finassay_rubrics.metrics.ground import ORIGINAL, YEAR_END
 from finassay_rubrics.metrics.table import Metric, table
 from finassay_rubrics.metrics.terms import YEAR, definitions, fold, names_in, year_of
 
@@ -167,6 +167,8 @@ def _criterion(assignment: Assignment, question: Question, metric: Metric, deriv
         routes = _accepted(_routes(metric, question, first, derive), assignment.conventions)
     if first.value is not None and len(routes) == 1 and routes[0].route == "any":
         routes = _vintage(question, first, derive) or routes
+    if first.value is None:
+        routes = _by_year_end(question, derive)
     return DraftCriterion(
         id=f"{assignment.obligation}.{number}",
         text=question.text,
@@ -208,6 +210,15 @@ def _vintage(question: Question, first: Derivation, derive: Derive) -> list[Draf
         DraftRoute("latest", "vintage", "as the latest annual report by the cutoff shows it", first),
         DraftRoute("original", "vintage", "as reported in the annual report of that year", original),
     ]
+
+
+def _by_year_end(question: Question, derive: Derive) -> list[DraftRoute]:
+    """The value of the year that ended in the asked one, where the issuer gives that label to no year that is reported."""
+    other = derive(evolve(question, convention=YEAR_END))
+    if other.value is None:
+        return []
+    said = other.period.end.isoformat() if other.period and other.period.end else "in that year"
+    return [DraftRoute("year-end", "fiscal_label", f"the fiscal year that ended {said}, named by the calendar year of its end", other)]
 
 
 def _used(assignment: Assignment) -> tuple[str, ...]:

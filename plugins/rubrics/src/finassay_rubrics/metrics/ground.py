@@ -26,6 +26,9 @@ ORIGINAL: Final = "vintage:original"
 LATEST: Final = "vintage:latest"
 """Its counterpart, which is the default."""
 
+YEAR_END: Final = "fiscal_label:year-end"
+"""The convention that names a fiscal year by the calendar year of its end, where the issuer names it otherwise."""
+
 
 @frozen
 class Slice:
@@ -65,8 +68,10 @@ class Cell:
 class Filing(Protocol):
     """A document as a family reads it."""
 
-    years: Sequence[int]
-    """Fiscal years that its annual statements show, newest first; empty where none were found."""
+    @property
+    def years(self) -> Sequence[int]:
+        """Fiscal years that its annual statements show, newest first; empty where none were found."""
+        ...
 
     def cell(self, line: str, year: int) -> Cell | str:
         """A figure, or why there is none that can be relied on."""
@@ -74,6 +79,24 @@ class Filing(Protocol):
 
 
 Reader = Callable[[Document], Filing]
+
+
+@frozen
+class ByYearEnd:
+    """A filing whose fiscal years are named by the year of their end; implements `Filing`."""
+
+    filing: Filing
+
+    @property
+    def years(self) -> Sequence[int]:
+        return sorted({year for own in self.filing.years for year in (own, own + 1)}, reverse=True)
+
+    def cell(self, line: str, year: int) -> Cell | str:
+        for own in self.filing.years:
+            cell = self.filing.cell(line, own)
+            if isinstance(cell, Cell) and cell.end is not None and cell.end.year == year:
+                return evolve(cell, year=year, basis="calendar year of end")
+        return f"no annual statement shows the year that ended in {year}"
 
 
 @frozen
@@ -94,10 +117,14 @@ class Unresolved(Exception):
 def derive(question: Question, desk: Desk, read: Reader) -> Derivation:
     """One value, or None with the reason. Raises `SourceError` where a source fails."""
     try:
-        convention = question.convention if question.convention not in (ORIGINAL, LATEST) else ""
+        convention = question.convention if question.convention not in (ORIGINAL, LATEST, YEAR_END) else ""
         plain = question if convention == question.convention else _without_convention(question)
         ask = understand(plain)
         held = filings(ask, question, desk, read)
+        if question.convention == YEAR_END:
+            if any(ask.year in one.filing.years for one in held):
+                raise Unresolved(f"the issuer itself calls a year FY{ask.year}")
+            held = [Held(one.item, ByYearEnd(one.filing)) for one in held]
         node, cells = choose(ask, held, original=question.convention == ORIGINAL)
         return computed(ask, node, cells, desk)
     except FormulaError as error:
