@@ -27,7 +27,11 @@ def _sandbox(name: str) -> Sandbox:
 @pytest.fixture(params=["local", "bubblewrap"])
 def runner(request: pytest.FixtureRequest, tmp_path: Path):
     made = SandboxCodeRunner(
-        _sandbox(request.param), interpreter_folders(), {"NAMED": "yes"}, tmp_path / "scratch", limits=Limits(2**30, processes=64, file_bytes=2**20)
+        _sandbox(request.param),
+        interpreter_folders(),
+        {"NAMED": "yes"},
+        tmp_path / "scratch",
+        limits=Limits(2**30, processes=64, file_bytes=2**20),
     )
     yield made
     made.close()
