@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 DISTRIBUTIONS := core $(sort $(dir $(wildcard adapters/*/pyproject.toml personas/*/pyproject.toml grammars/*/pyproject.toml plugins/*/pyproject.toml)))
 JOBS ?= 2
 
-.PHONY: demo test check agents agents-lock test-agents bench fuzz docs new install lock clean
+.PHONY: demo demo-rubric test check agents agents-lock test-agents bench fuzz docs new install lock clean
 .DEFAULT_GOAL := test
 
 install: $(VENV)/.installed
@@ -23,6 +23,19 @@ demo: install
 	$(BIN)/finassay tasks sample --grammar us-long-only --seeds 0-9 --needs prices --channel embedded-market --out demo/tasks
 	$(BIN)/finassay run --agent reference --agent assumer --agent leaker --agent storyteller --tasks demo/tasks --sessions 1 --out demo/run
 	$(BIN)/finassay report demo/run
+
+# Rubrics, offline and without a key: two queries on a small corpus of made-up companies, three graded answers each.
+RUBRIC_DEMO := plugins/rubrics/demo
+
+demo-rubric: install
+	rm -rf demo/rubric && mkdir -p demo/rubric && cp -R $(RUBRIC_DEMO)/corpus demo/rubric/corpus
+	for q in larkspur tamarind; do \
+		$(BIN)/finassay rubric generate $(RUBRIC_DEMO)/queries/$$q.txt --cutoff 2024-03-31 --source corpus:demo/rubric/corpus --out demo/rubric/$$q \
+		&& $(BIN)/finassay rubric check demo/rubric/$$q --source corpus:demo/rubric/corpus \
+		&& $(BIN)/finassay rubric show demo/rubric/$$q \
+		&& $(BIN)/finassay rubric queue demo/rubric/$$q \
+		&& $(BIN)/finassay rubric grade --no-details demo/rubric/$$q $(RUBRIC_DEMO)/answers/$$q.json || exit 1; \
+	done
 
 test: install
 	$(BIN)/python -m pytest -n $(JOBS) --dist=loadscope

@@ -38,12 +38,23 @@ def tolerance_for(derivation: Derivation, decimals: int | None, *, per_share: bo
         )
     if unit == "count":
         return Tolerance(rule="exact", rounding="exact")
-    steps = Decimal(1) if copied else Decimal(max(1, len(derivation.inputs))) / 2
+    halves = 1 if copied else max(1, len(derivation.inputs))
+    step = (derivation.step or Decimal(1)) / _scale(derivation)
     return Tolerance(
         rule="stated precision",
-        abs=max(Decimal("0.5"), steps) if not copied else Decimal("0.5"),
+        abs=Decimal(f"{(step * halves / 2).normalize():f}"),
         rounding="half-up at the precision stated",
     )
+
+
+def _scale(derivation: Derivation) -> Decimal:
+    """In what an amount is stored: the scale of its source, where all inputs have one. 1 for units."""
+    unit = derivation.unit
+    if unit in ("percent", "percentage points", "times", "days", "count", "") or unit.endswith("/share"):
+        return Decimal(1)
+    scales = {one.scale for one in derivation.inputs} or {derivation.step or Decimal(1)}
+    scale = scales.pop() if len(scales) == 1 else Decimal(1)
+    return scale if scale in SCALES else Decimal(1)
 
 
 def stored_value(derivation: Derivation) -> tuple[Decimal | str, str]:
@@ -51,12 +62,8 @@ def stored_value(derivation: Derivation) -> tuple[Decimal | str, str]:
     value = derivation.value
     if not isinstance(value, Decimal):
         return str(value), ""
-    step = derivation.step or Decimal(1)
-    is_amount = derivation.unit not in ("percent", "percentage points", "times", "days", "count", "") and not derivation.unit.endswith(
-        "/share"
-    )
-    scale = SCALES.get(step, "") if is_amount else ""
-    return _rounded(value / step if scale else value), scale
+    scale = _scale(derivation)
+    return _rounded(value / scale), SCALES.get(scale, "")
 
 
 def _rounded(value: Decimal) -> Decimal:
