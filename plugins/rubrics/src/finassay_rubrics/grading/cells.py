@@ -42,7 +42,9 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
 """Words of finance that stand for others, in the stems of `words_of`."""
 
 
-MAX_FIGURES: Final = 200
+WINDOW: Final = 400
+"""Characters before and after a figure that can speak of it."""
+MAX_FIGURES: Final = 60
 """Figures of one sentence that are looked at."""
 BETTER: Final = 0.25
 """How much more of the metric a sentence must name than a table's labels to be believed before them."""
@@ -319,27 +321,30 @@ def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None
 
 
 def _can_be(number: Number, kind: UnitKind) -> bool:
-    return number.kind == "plain" if kind == "plain" else can_be(number, kind)
+    if kind == "plain":
+        return number.kind == "plain"
+    return can_be(number, kind) and not (kind == "times" and number.kind == "days")
 
 
 def _near(one: Sentence, number: Number, topic: frozenset[str], cell: Cell) -> dict[str, float]:
     """How near each word of the metric stands to a figure: in the text that leads to it, in what follows it, elsewhere, or in the topic."""
-    starts = [n.start - one.start for n in one.numbers]
-    ends = [n.end - one.start for n in one.numbers]
     at, end = number.start - one.start, number.end - one.start
-    left = max((e for e in ends if e <= at), default=0)
-    right = min((s for s in starts if s >= end), default=len(one.text))
+    place = bisect_left(one.numbers, number.start, key=lambda n: n.start)
+    ends = bisect_left(one.results, number.start, key=lambda n: n.start)  # operands part nothing
+    left = one.results[ends - 1].end - one.start if ends else 0
+    right = one.numbers[place + 1].start - one.start if place + 1 < len(one.numbers) else len(one.text)
     parts = (
-        (one.text[left:at], 1.0),
-        (re.split(r"[,;(]|\band\b|\bagainst\b", one.text[end:right])[0], 0.9),
-        (one.text[:left], 0.6),
-        (one.text[right:], 0.35),
+        (one.text[max(left, at - WINDOW) : at], 1.0),
+        (re.split(r"[,;(]|\band\b|\bagainst\b", one.text[end : min(right, end + WINDOW)])[0], 0.9),
+        (one.text[max(0, left - WINDOW) : left], 0.6),
+        (one.text[right : right + WINDOW], 0.35),
     )
     near: dict[str, float] = {}
     for text, weight in parts:
         for word in _spread(words_of(text, cell.entities)):
             near[word] = max(near.get(word, 0.0), weight)
-    for word in topic:
+    other = any(w not in cell.words and cell.weights.get(w, 0.0) >= 0.5 for w in one.words)
+    for word in () if other else topic:  # a sentence that names another metric has its own topic
         near[word] = max(near.get(word, 0.0), 0.55)
     return near
 
@@ -353,7 +358,9 @@ def _of_entity(one: Sentence, number: Number, cell: Cell) -> int:
     following = re.sub(r"['’]s$", "", after[1]).lower() if after and re.match(r"\s*(?:\(|for|at|of|by)", one.text[end:]) else ""
     if following in cell.entities:
         return 1 if following in cell.own else -1
-    named = [w for w in (re.sub(r"['’]s$", "", w).lower() for w in re.findall(r"[\w&’'-]+", one.text[:at])) if w in cell.entities]
+    named = [
+        w for w in (re.sub(r"['’]s$", "", w).lower() for w in re.findall(r"[\w&’'-]+", _before(one.text, at, WINDOW))) if w in cell.entities
+    ]
     if not named:
         return 0
     return 1 if named[-1] in cell.own else -1
@@ -368,7 +375,7 @@ def _is_move(one: Sentence, number: Number, cell: Cell) -> bool:
         if any(n.kind in ("points", "basis points") for n in one.numbers) and cell.kind in ("points", "basis points"):
             return False
         return bool(_BY.search(before) or _MOVED.search(before) or re.search(rf"(?:{CHANGE.pattern})[^.;]*$", before, re.IGNORECASE))
-    return bool(_BY.search(before)) and bool(CHANGE.search(one.text))
+    return bool(_BY.search(before)) and bool(CHANGE.search(_before(one.text, number.start - one.start + WINDOW // 2, WINDOW)))
 
 
 def _other_forms(one: Sentence, number: Number, cell: Cell) -> list[Number]:

@@ -6,6 +6,7 @@ them earns nothing.
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final, Literal
 
 from attrs import Factory, frozen
@@ -256,6 +257,13 @@ def _results(sentence: str, begin: int, figures: Sequence[Number]) -> list[Numbe
     """Figures that are no operands: of a formula only what follows its last sign of equality, if that is a single figure or a form of it."""
     if not figures:
         return []
+    parts = [m.end() for m in _NEXT_EQUATION.finditer(sentence)]
+    if parts and "=" in sentence[: parts[0]]:
+        found: list[Number] = []
+        for start, end in pairwise([0, *parts, len(sentence)]):
+            own = [n for n in figures if start <= n.start - begin < end]
+            found += _results(sentence[start:end], begin + start, own)
+        return found
     equal = max((m.start() for m in re.finditer(r"[=≈]", sentence)), default=-1)
     if equal < 0:
         return [n for n in figures if not _is_operand(sentence, n.start - begin, n.end - begin)]
@@ -264,6 +272,10 @@ def _results(sentence: str, begin: int, figures: Sequence[Number]) -> list[Numbe
     if after and not _has_operator(tail, after, begin + equal + 1):
         return after
     return []
+
+
+_NEXT_EQUATION: Final = re.compile(r"[,;]\s+(?=[^=,;]*[A-Za-z][^=,;]*=)")
+"""Where one of several equations of a sentence ends: `a = 4 / 2 = 2, b = 3`."""
 
 
 def _has_operator(tail: str, figures: Sequence[Number], offset: int) -> bool:
