@@ -6,26 +6,31 @@ import signal
 import subprocess
 import sys
 import time
+import types
+from datetime import date
 
 import pytest
 from click.testing import CliRunner
 
-from finassay.api.errors import InvalidFileError, UsageError
+from finassay.api.errors import InvalidFileError, ProviderRefusedError, UsageError
 from finassay.api.guidance import Guidance, Principle, Rule, Violation
 from finassay.api.model import ChatReply
+from finassay.catalog.catalog import Catalog
 from finassay.testing.cases import ComponentConformance
+from finassay.testing.conformance import run_conformance
 from finassay.testing.fakes import FakeChatModel, FakeModels
-from finassay_rubrics.bank.bank import read_bank
+from finassay_rubrics.bank.bank import bank_criteria, read_bank
 from finassay_rubrics.bank.build import Builder, read_tasks
 from finassay_rubrics.bank.cluster import clusters
 from finassay_rubrics.bank.criteria import ModelWriter, TemplateWriter, problem_of, writers
-from finassay_rubrics.bank.embed import NoOptions, TfidfEmbedding
+from finassay_rubrics.bank.embed import NoOptions, SentenceEmbedding, SentenceOptions, TfidfEmbedding
 from finassay_rubrics.bank.queries import read_queries
 from finassay_rubrics.bank.screen import freeze, open_proposals, propose, read_screen, settled, write_screen
 from finassay_rubrics.bank.sign import ModelSigner, RuleSigner
 from finassay_rubrics.bank.signature import Part, Signature
-from finassay_rubrics.bank.vocabulary import vocabulary
+from finassay_rubrics.bank.vocabulary import metric_title, vocabulary
 from finassay_rubrics.cli.bank import command
+from finassay_rubrics.context.contextualize import contextualize
 from finassay_rubrics.guidance.general import GeneralPack
 from finassay_rubrics.guidance.general import NoOptions as PackOptions
 from finassay_rubrics.metrics.table import table
@@ -371,3 +376,60 @@ def test_the_commands(tmp_path):
     assert second.mark == "drop"
     assert run(command, ["screen", out, "--accept"], catch_exceptions=False).exit_code == 0
     assert "version 7, 4 tasks" in run(command, ["freeze", out, "--version", "7"], catch_exceptions=False).output
+
+
+# -- use --------------------------------------------------------------------------------------------------------------
+
+
+def frozen(folder):
+    built(folder)
+    write_screen(folder, settled(read_screen(folder)))
+    freeze(folder, "1", GENERAL)
+    return read_bank(folder)
+
+
+def test_a_query_finds_its_task_and_the_criteria_go_to_their_obligations(tmp_path):
+    bank = frozen(tmp_path)
+    query = "Put net income and revenue of Nordwind AG for 2020 and 2021 in one table in USD thousands."
+    context = contextualize(query, date(2022, 3, 1), today=date(2024, 1, 1), bank=bank.document)
+    assert context["bank"]["match"] in {task.id for task in bank.tasks}
+    criteria = bank_criteria(bank, context)
+    by_what = {o["what"]: criteria[o["id"]] for o in context["obligations"]}
+    assert f"States {metric_title('net_income')} for each period that is asked." in by_what["net income"]
+    assert f"States {metric_title('revenue')} for each period that is asked." in by_what["revenue"]
+    assert not set(by_what["net income"]) & set(by_what["revenue"])
+    assert sum(len(c) for c in criteria.values()) == len(bank.task(context["bank"]["match"]).criteria)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Compute the current ratio and the quick ratio of Zeta Corp for FY2018 and FY2019.",
+        "Who is the CFO of Zeta Corp as of April 7, 2025?",
+    ],
+)
+def test_no_complete_fit_is_no_match(tmp_path, query):
+    bank = frozen(tmp_path)
+    context = contextualize(query, date(2025, 6, 1), today=date(2026, 1, 1), bank=bank.document)
+    assert context["bank"]["match"] is None
+    assert bank_criteria(bank, context) == {}
+
+
+class FakeSentences(types.ModuleType):
+    """In the place of sentence-transformers: a letter a dimension."""
+
+    class SentenceTransformer:
+        def __init__(self, folder, device, local_files_only):
+            assert local_files_only
+
+        def encode(self, texts, normalize_embeddings, show_progress_bar):
+            rows = [[float(text.lower().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
+            return [[x / (sum(y * y for y in row) ** 0.5 or 1) for x in row] for row in rows]
+
+
+def test_a_sentence_model_on_this_machine(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", FakeSentences("sentence_transformers"))
+    results = list(run_conformance(Catalog.installed(), "embedding", "sentence", {"folder": str(tmp_path)}))
+    assert not [r for r in results if not r.ok]
+    with pytest.raises(ProviderRefusedError, match="no model"):
+        SentenceEmbedding(SentenceOptions())

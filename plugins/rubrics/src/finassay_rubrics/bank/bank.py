@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +12,8 @@ from attrs import frozen
 from finassay.api.errors import InvalidFileError, UsageError
 from finassay.records.files import read_json, write_json
 from finassay_rubrics.bank.criteria import Criterion
+from finassay_rubrics.bank.vocabulary import metric_title
+from finassay_rubrics.metrics.table import table
 
 FILE: Final = "bank.json"
 SCHEMA: Final = "bank/1"
@@ -85,3 +88,31 @@ def write_bank(folder: Path, document: Mapping[str, Any]) -> str:
     digest = digest_of(document)
     write_json(file, {**document, "digest": digest}, mode=0o444)
     return digest
+
+
+def bank_criteria(bank: Bank | None, context: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Obligation to the criteria of the task that a context matched: those that name one of its metrics; the first has those that name none."""
+    match = (context.get("bank") or {}).get("match")
+    if bank is None or not match:
+        return {}
+    canonical = {b["id"]: str(b.get("canonical", "")) for items in context["bindings"].values() for b in items}
+    texts = [criterion.text for _, criterion in bank.task(str(match)).criteria]
+    titles = {metric: _word(metric_title(metric)) for metric in canonical.values() if metric in table().metrics}
+    found: dict[str, tuple[str, ...]] = {}
+    for number, obligation in enumerate(context["obligations"]):
+        own = [titles[canonical[span]] for span in obligation["spans"] if canonical.get(span) in titles]
+        others = [title for title in titles.values() if title not in own]
+        mine = tuple(t for t in texts if any(title.search(t) for title in own) and not _longer(t, own, others))
+        free = tuple(t for t in texts if not any(title.search(t) for title in titles.values()))
+        found[str(obligation["id"])] = (*mine, *(free if number == 0 else ()))
+    return found
+
+
+def _word(title: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(title)}(?!\w)", re.IGNORECASE)
+
+
+def _longer(text: str, own: Sequence[re.Pattern[str]], others: Sequence[re.Pattern[str]]) -> bool:
+    """Whether a text's longest name of a metric is another's: `net debt to EBITDA` is not about EBITDA."""
+    longest = max((len(m[0]) for p in own for m in p.finditer(text)), default=0)
+    return any(len(m[0]) > longest for p in others for m in p.finditer(text))

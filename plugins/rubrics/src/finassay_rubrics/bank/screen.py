@@ -18,6 +18,7 @@ from finassay.records.files import read_json, write_atomically
 from finassay_rubrics.bank.bank import SCHEMA, write_bank
 from finassay_rubrics.bank.build import PLAN, Task, criteria_file, plain, read_tasks
 from finassay_rubrics.bank.criteria import problem_of
+from finassay_rubrics.bank.vocabulary import metric_title
 from finassay_rubrics.validate.rules import violations
 from finassay_rubrics.validate.wording import similarity
 
@@ -82,10 +83,19 @@ def _rows(folder: Path, task: Task, embedding: Embedding) -> tuple[Row, ...]:
 
     vectors = np.asarray(embedding.embed([row.text for row in found]), dtype=np.float64)
     near = vectors @ vectors.T
+    titles = [metric_title(metric) for metric in task.signature.metrics]
+    # What differs in the metric alone is no duplicate.
+    about = [frozenset(title for title in titles if title in row.text) for row in found]
     kept: list[Row] = []
     for at, row in enumerate(found):
         like = next(
-            (i for i in range(at) if kept[i].mark == "keep" and (near[i, at] >= NEAR or similarity(found[i].text, row.text) >= ALIKE)),
+            (
+                i
+                for i in range(at)
+                if kept[i].mark == "keep"
+                and about[i] == about[at]
+                and (near[i, at] >= NEAR or similarity(found[i].text, row.text) >= ALIKE)
+            ),
             None,
         )
         kept.append(row if like is None else evolve(row, mark="same", note=f"as {found[like].id}"))

@@ -127,11 +127,14 @@ def _parts(query: str, bindings: Bindings) -> Iterator[Part]:
         about = metrics or [_other(_masked(folded, bindings, ("output_constraints", "assumptions", "entities"))[start:end])]
         if not metrics and chosen == [FALLBACK] and "?" not in query[start:end] and about == ["other"]:
             continue
+        if metrics and all(kind in ALONE for kind in chosen) and "relevance" not in chosen:
+            chosen = [*chosen, FALLBACK]
         for kind in chosen:
-            alone = kind in ("table", "chart", "comparability", "relevance", "disclose_method")
-            yield from ([Part(kind)] if alone else [Part(kind, metric) for metric in about])
+            yield from ([Part(kind)] if kind in ALONE else [Part(kind, metric) for metric in about])
 
 
+ALONE: Final = ("table", "chart", "comparability", "relevance", "disclose_method")
+"""Kinds that are about the whole answer, not about a metric."""
 WEAK: Final = ("yes_or_no", "compute", "report", "summarize", "list_items", "compare_periods", "compute_change")
 """Kinds that only say how something is asked, where another says what."""
 

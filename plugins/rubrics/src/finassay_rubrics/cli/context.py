@@ -41,7 +41,8 @@ def command(query: str, cutoff: str, bank: Path | None) -> None:
 
     QUERY is the text, or a file that holds it.
     """
+    from finassay_rubrics.bank.bank import read_bank
     from finassay_rubrics.context.contextualize import contextualize
 
-    held = json.loads((bank / "bank.json").read_text("utf-8")) if bank else None
+    held = read_bank(bank).document if bank else None
     click.echo(json.dumps(contextualize(query_of(query), day_of(cutoff), bank=held), indent=1, ensure_ascii=False))

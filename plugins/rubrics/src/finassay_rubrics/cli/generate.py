@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 @click.option(
     "--reviewer", default="statements-b", show_default=True, help="Who derives every value again, of another family; 'none' tries without."
 )
+@click.option(
+    "--bank", type=click.Path(path_type=Path), help="A frozen task bank, whose criteria guide the writer where a task of it fits."
+)
 @click.option("--no-validator", is_flag=True, help="Try what the validator is worth.")
 @click.option("--same-family", is_flag=True, help="Try what another family is worth.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The rubric's folder; an existing one is gone on with.")
@@ -34,24 +37,28 @@ def command(
     sources: tuple[str, ...],
     writer: str,
     reviewer: str,
+    bank: Path | None,
     no_validator: bool,
     same_family: bool,
     out: Path,
 ) -> None:
     """Make a rubric: every expected value sourced or computed, derived again by another family, fixed as of the cutoff. Resumable."""
     from finassay.catalog.catalog import Catalog
+    from finassay_rubrics.bank.bank import bank_criteria, read_bank
     from finassay_rubrics.cli.guidance import guidance_of
     from finassay_rubrics.cli.show import write_pages
     from finassay_rubrics.context.contextualize import contextualize
     from finassay_rubrics.generate.assembly import at_work
 
     catalog = Catalog.installed()
-    context = contextualize(query_of(query), day_of(cutoff))
+    held = read_bank(bank) if bank else None
+    context = contextualize(query_of(query), day_of(cutoff), bank=held.document if held else None)
     guidance = guidance_of(catalog, packs)
     who = _researcher(catalog, writer), None if reviewer == "none" else _researcher(catalog, reviewer)
     with at_work(
         out, context, guidance, who, open_sources(catalog, sources), validate=not no_validator, same_family=same_family, told=click.echo
     ) as orchestrator:
+        orchestrator.bank_criteria = bank_criteria(held, context)
         rubric = orchestrator.make()
         write_pages(out, rubric)
     grounded = sum(1 for c in rubric.criteria if c.status == "grounded")

@@ -8,10 +8,10 @@ from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from finassay.api.errors import UsageError
+from finassay_rubrics.bank.signature import signature_of
 from finassay_rubrics.budget import MAX_OBLIGATIONS, Asked
 from finassay_rubrics.context.bind import bind
 from finassay_rubrics.context.cutoff import cutoff_of
-from finassay_rubrics.metrics.table import table
 
 MAX_QUERY: Final = 20_000
 _FORECAST: Final = re.compile(
@@ -28,6 +28,7 @@ def contextualize(query: str, cutoff: date, *, today: date | None = None, bank: 
     held = cutoff_of(query, cutoff, today or datetime.now(UTC).date())
     bindings = bind(query)
     asked = obligations(bindings)
+    own = signature_of(query, bindings).text
     if not asked:
         raise UsageError("the query asks for nothing: no metric and no question was found", hint="A rubric needs something to be answered.")
     if len(asked) > MAX_OBLIGATIONS:
@@ -36,7 +37,7 @@ def contextualize(query: str, cutoff: date, *, today: date | None = None, bank: 
         "schema": "context/1",
         "query": query,
         "offsets": "code points, half-open, into query exactly as received",
-        "signature": signature(bindings),
+        "signature": own,
         "bindings": bindings,
         "obligations": [{"id": a.id, "what": a.what, "spans": list(a.spans), "offset": a.offset} for a in asked],
         "forecast": bool(_FORECAST.search(query)),
@@ -47,7 +48,7 @@ def contextualize(query: str, cutoff: date, *, today: date | None = None, bank: 
             "phrase_in_query": held.phrase,
             **({"agrees": held.agrees} if held.agrees is not None else {}),
         },
-        "bank": matched(bindings, bank),
+        "bank": matched(own, bank),
         "retrieval_calls_before_this": 0,
     }
 
@@ -85,44 +86,16 @@ def obligations(bindings: Mapping[str, list[dict[str, Any]]]) -> list[Asked]:
     return [Asked(f"O{n}", what, tuple(spans), start) for n, (start, what, spans) in enumerate(sorted(found), start=1)]
 
 
-_COUNT: Final = {0: "no stated period", 1: "one period", 2: "two periods"}
-
-
-def signature(bindings: Mapping[str, list[dict[str, Any]]]) -> str:
-    """What kind of task it is, without any of its values: metrics and deliverables by id, everything else by number."""
-    issuers = {b["canonical"] for b in bindings["entities"]}
-    periods = len({b["span"].lower() for b in bindings["periods"]})
-    parts = [
-        f"For {'one issuer' if len(issuers) == 1 else 'several issuers' if issuers else 'no named issuer'} and {_COUNT.get(periods, 'several periods')}:"
-    ]
-    parts += [f"report {{{_slot(b['canonical'])}}}" for b in _distinct(bindings["metrics"])]
-    parts += ["explain a movement or a state" for b in bindings["deliverables"] if b["type"] == "explain"]
-    parts += ["put it into an artefact" for b in bindings["deliverables"] if b["type"] == "artefact"]
-    if bindings["assumptions"]:
-        parts.append("under stated assumptions")
-    if bindings["convention_topics"]:
-        topics = sorted({b["canonical"] for b in bindings["convention_topics"]})
-        parts.append(f"with open conventions {{{', '.join(topics)}}}")
-    if bindings["output_constraints"]:
-        parts.append("in a stated form")
-    return "; ".join([parts[0], *parts[1:]]).replace(":;", ":") + "."
-
-
-def _slot(metric: str) -> str:
-    found = table().metrics.get(metric)
-    statements = "+".join(found.statements) if found else "unknown"
-    return f"{metric} of {statements}"
-
-
-def _distinct(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return list({b["canonical"]: b for b in items}.values())
-
-
-def matched(bindings: Mapping[str, list[dict[str, Any]]], bank: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The bank's task that fits completely and alone; else none, with the reason."""
+def matched(own: str, bank: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The bank's task whose signature is the query's own, if it is the only one; else none, with the reason."""
     if bank is None:
         return {"match": None, "reason": "no bank was given; principles alone"}
-    own = signature(bindings)
+    if "{other}" in own:
+        return {
+            "match": None,
+            "reason": "part of the query is about nothing that the vocabulary names, so no fit is complete",
+            "bank": bank.get("digest", ""),
+        }
     candidates = [str(task["id"]) for task in bank.get("tasks", ()) if isinstance(task, Mapping) and task.get("signature") == own]
     if len(candidates) != 1:
         return {
