@@ -1,5 +1,5 @@
 import pytest
-from folders import filings
+from corpora import filings
 
 from finassay.testing.cases import ComponentConformance
 

@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from folders import INCOME, filing, filings
+from corpora import INCOME, filing, filings
 from pdfs import pdf
 
 from finassay.api.errors import InvalidFileError, UsageError

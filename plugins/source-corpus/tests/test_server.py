@@ -6,7 +6,7 @@ import sys
 from datetime import date
 
 import pytest
-from folders import INCOME, filings
+from corpora import INCOME, filings
 from mcp import Client, StdioServerParameters
 
 from finassay.api.errors import UsageError
