@@ -47,7 +47,7 @@ def _labels(matrix: Any, most: int, near: float) -> Any:
         return _merged(matrix, most, near)
     from sklearn.cluster import MiniBatchKMeans
 
-    groups = MiniBatchKMeans(n_clusters=DIRECT, random_state=0, batch_size=4096, n_init=1, max_iter=30).fit(matrix)
+    groups = MiniBatchKMeans(n_clusters=DIRECT, random_state=0, batch_size=4096, init="random", n_init=1, max_iter=10).fit(matrix)
     import numpy as np
 
     used, place = np.unique(groups.labels_, return_inverse=True)
