@@ -15,6 +15,7 @@ COMMANDS: Final = {
     "grade": ("grade", "Grade answers by a rubric: points, gated points, all-pass, every verdict with its evidence."),
     "measure": ("measure", "Measure on labelled material: values found, grading beside people's labels, experts' rubrics."),
     "convert": ("convert", "Turn rubrics into other formats and back."),
+    "agree": ("agree", "Agreement with people: verdicts, values of an expert's rubric, answers spoilt on purpose."),
     "schema": ("schema", "Print the JSON schema of a rubric file."),
 }
 """Name to (module of this package, one line of help)."""

@@ -159,7 +159,9 @@ def _number(text: str, match: re.Match[str]) -> Number | None:
 
 
 def _is_range(text: str, at: int) -> bool:
-    """Whether a dash stands between two figures: 5%-6%, 3 - 4."""
+    """Whether a dash stands between two figures: 5%-6%, 3 - 4. After a space and right before its figure it is a sign: FY2015 -3.1%."""
+    if text[at - 1 : at].isspace() and not text[at + 1 : at + 2].isspace():
+        return False
     before = text[:at].rstrip()[-1:]
     return before.isdigit() or before in ("%", ")")
 
