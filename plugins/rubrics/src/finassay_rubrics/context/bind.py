@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from finassay.api.research import Question
-from finassay_rubrics.metrics.ask import entities as named_entities
+from finassay_rubrics.metrics.entities import entities as named_entities
 from finassay_rubrics.metrics.table import table
 from finassay_rubrics.metrics.terms import definitions, fold, names_in
 from finassay_rubrics.validate.context_rules import ARRAYS, sentences
