@@ -6,6 +6,7 @@ import pytest
 from attrs import evolve
 from test_models_in_runs import HOLD, KEY, PRICES, bench, leaks  # noqa: F401  (a fixture)
 
+from finassay.api.delivery import LogEvent
 from finassay.models.ledger import read_ledger
 from finassay.records.tasks import read_task, write_task
 from finassay.runs.view import run_view
@@ -88,3 +89,26 @@ def test_what_no_budget_can_be_kept_for_is_told_before_anything_is_spent(desk):
     assert (code, "price of model 'other' is unknown" in said) == (5, True)
     code, said = run(desk, options=("caller.upstream=elsewhere",))
     assert (code, "no upstream 'elsewhere'" in said) == (5, True)
+
+
+def test_what_is_measured_is_what_was_metered(desk):
+    """Not the sum of a program's running totals."""
+    from finassay.runs.grade import make_package
+
+    assert run(desk)[0] == 0
+    key = desk.run_folder.sessions()[0]
+    state = desk.run_folder.state(key)
+    told = LogEvent(1, "usage", {"input_tokens": 70_000, "output_tokens": 9, "running_total": True})
+    state.log = (*(e for e in state.log if e.kind != "usage"), told, told)
+    package = make_package(desk.run_folder, desk.run_folder.tasks()[key.task], state)
+    usage = [e.data for e in package.log if e.kind == "usage"]
+    assert [u["input_tokens"] for u in usage] == [2000, 2000]
+    assert sum(u["cost_usd"] for u in usage) == pytest.approx(4 * TOLD)
+
+
+def test_an_agent_of_the_settings_is_named_by_its_alias(desk):
+    path = desk.folder / "finassay.toml"
+    path.write_text(path.read_text() + "\n[run.agents.mine]\nid = 'caller'\noptions = {model = 'm'}\n[run.agents.other]\nid = 'worker'\n")
+    code, said = desk.run(agent="mine", hold=(*HOLD, "--no-grade"))
+    assert code == 0, said
+    assert {key.agent for key in desk.run_folder.sessions()} == {"mine"}

@@ -153,7 +153,11 @@ class Held:
         return [event.data for event in self.log if event.kind == kind]
 
 
-@pytest.fixture(params=["direct", "gateway"])
+WAYS = os.environ.get("FINASSAY_AGENT_WAYS", "gateway").split(",")
+"""`gateway,direct` tries both; the second costs as much again and is what people with a login of their own have."""
+
+
+@pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest) -> str:
     """How the program reaches its model: straight, in the sandbox `local`, or through the gateway, in the sandbox that isolates most."""
     return str(request.param)

@@ -85,7 +85,7 @@ def test_of_another_version_of_the_grammar_only_the_commitment_is_held_to(drawn,
     (kind,) = [c for c in vars(module).values() if isinstance(c, type) and getattr(c, "id", "") == "us-long-only"]
     monkeypatch.setattr(kind, "version", "99")
     assert not reveal()
-    assert "not drawn again: us-long-only 1 is not here" in capsys.readouterr().out
+    assert "not drawn again: grammar us-long-only in version 1 is not installed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("what", ["short", "open", "folder"])
@@ -113,3 +113,14 @@ def test_commitments_that_may_have_been_published_are_not_written_over(drawn):
     assert (drawn / "tasks.commitments.json").read_text() == before
     (drawn / "tasks.commitments.json").write_text(json.dumps({"kind": "finassay-commitments", "schema_version": 1, "tasks": [1]}))
     assert reveal() == 3
+
+
+def test_tasks_slipped_in_and_commitments_to_nothing_are_told(drawn, capsys):
+    assert finassay("tasks", "sample", "--grammar", "us-long-only", "--seeds", "7", "--needs", "prices", "--out", "tasks") == 0
+    assert reveal() == 2
+    assert "nothing was committed to for 1 of the tasks" in capsys.readouterr().err
+    (drawn / "tasks" / "us-long-only-7.json").unlink()
+    made = json.loads((drawn / "tasks.commitments.json").read_text())
+    for tasks in ([], [made["tasks"][0], made["tasks"][0]]):
+        (drawn / "tasks.commitments.json").write_text(json.dumps({**made, "tasks": tasks}))
+        assert reveal() == 3

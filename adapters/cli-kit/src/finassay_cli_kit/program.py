@@ -1,6 +1,5 @@
 """Programs that are Python modules of an installed distribution."""
 
-import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from attrs import frozen
 
 from finassay.api.errors import AgentError
-from finassay.runs.interpreter import interpreter_folders
+from finassay.runs.interpreter import executable, interpreter_folders
 
 
 @frozen
@@ -34,7 +33,7 @@ def python_program(module: str, *arguments: str) -> PythonProgram:
     installed = any(package.is_relative_to(folder) for folder in folders)
     # -P keeps the working folder off the module path: what an agent writes there must not replace a module of its own program.
     return PythonProgram(
-        argv=(sys.executable, "-P", "-m", module, *arguments),
+        argv=(executable(), "-P", "-m", module, *arguments),
         readable=folders if installed else (*folders, package),
         environment={} if installed else {"PYTHONPATH": str(package.parent)},
     )

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -13,7 +12,7 @@ from attrs import frozen
 
 import finassay.runs.interpreter
 from finassay.api.errors import UsageError
-from finassay.runs.interpreter import interpreter_folders
+from finassay.runs.interpreter import executable, interpreter_folders
 
 NONE: Final = "none"
 SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
@@ -47,7 +46,7 @@ def python_runtime(choice: str = "") -> PythonRuntime:
     if choice == NONE:
         return PythonRuntime()
     if not choice:
-        return PythonRuntime(interpreter_folders(), str(Path(sys.executable).parent))
+        return PythonRuntime(interpreter_folders(), str(Path(executable()).parent))
     return _other(os.path.expanduser(choice))
 
 

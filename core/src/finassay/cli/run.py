@@ -80,15 +80,16 @@ def run(agents: tuple[str, ...], tasks_path: Path | None, out: Path, options: tu
 
 def chosen(agents: tuple[str, ...], options: tuple[str, ...], flags: dict[str, Any]) -> dict[str, Any]:
     """Components named on the command line, with their options. Raises `UsageError` for an option of something not named."""
-    from finassay.config.settings import parse_options
+    from finassay.config.settings import configured_agents, parse_options
 
     given = parse_options(options)
     found: dict[str, Any] = {}
+    declared = configured_agents(Path.cwd()) if agents else {}
     if agents:
         pairs = [(alias, name) if sep else (alias.rpartition(":")[2], alias) for alias, sep, name in (a.partition("=") for a in agents)]
         if len({alias for alias, _ in pairs}) < len(pairs):
             raise UsageError("two agents have one alias", hint="Give each its own: --agent first=ID --agent second=ID")
-        found["agents"] = {alias: {"id": name, "options": given.pop(alias, {})} for alias, name in pairs}
+        found["agents"] = {alias: _agent_choice(alias, name, declared, given.pop(alias, {})) for alias, name in pairs}
     for kind in ("simulator", "judge", "sandbox", "gateway"):
         if flags.get(kind) or kind in given:
             name = flags.get(kind) or {"simulator": "policy", "judge": "lexical", "sandbox": "auto", "gateway": "standard"}[kind]
@@ -99,6 +100,14 @@ def chosen(agents: tuple[str, ...], options: tuple[str, ...], flags: dict[str, A
             hint="NAME is an agent's alias, simulator, judge, sandbox or gateway.",
         )
     return found
+
+
+def _agent_choice(alias: str, name: str, declared: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """An agent named on the command line: one that `finassay.toml` declares under that alias, with its options, else the installed one."""
+    own = declared.get(name)
+    if own is None:
+        return {"id": name, "options": options}
+    return {"id": own.id, "options": {**own.options, **options}}
 
 
 def _manifest(folder: Any, settings: Any, built: Any, plan: list[Any]) -> dict[str, Any]:

@@ -170,14 +170,16 @@ def reveal(commitments: Path, secret_file: Path, tasks_path: Path) -> None:
         grammar = Catalog.installed().create("grammar", made.grammar)[0]
     except CatalogError:
         grammar = None
-    opened = open_commitments(made, secret, {task.id: task for task in read_tasks(tasks_path)}, grammar)
+    given = {task.id: task for task in read_tasks(tasks_path)}
+    opened = open_commitments(made, secret, given, grammar)
     words = {
         True: "drawn again: the same",
         False: "drawn again: ANOTHER",
-        None: f"not drawn again: {made.grammar} {made.grammar_version} is not here",
+        None: f"not drawn again: grammar {made.grammar} in version {made.grammar_version} is not installed",
     }
     for one in opened:
-        click.echo(one_line(f"{one.id}: {'as committed' if one.kept else 'NOT as committed'}, {words[one.drawn]}"))
+        what = words[one.drawn] if one.id in given else "its file is missing"
+        click.echo(one_line(f"{one.id}: {'as committed' if one.kept else 'NOT as committed'}, {what}"))
     broken = [one.id for one in opened if not one.kept or one.drawn is False]
     if broken:
         raise InvalidFileError(f"{count(len(broken), 'task')} of {len(opened)} are not what was committed to: {', '.join(broken[:8])}")

@@ -5,7 +5,6 @@ import os
 import secrets
 import shutil
 import stat
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ from typing import Final
 from finassay.api.delivery import RunResult
 from finassay.api.sandbox import Box, BoxSpec, Limits, Sandbox
 from finassay.records.files import remove_tree
-from finassay.runs.interpreter import masked_packages
+from finassay.runs.interpreter import executable, masked_packages
 
 UNTOUCHED: Final = 1_000_000_000
 """Modification time of the copies, in seconds: a file with another one was written by the code, also if its bytes are the same."""
@@ -57,7 +56,7 @@ class SandboxCodeRunner:
         box = self._sandbox.open(BoxSpec(workspace, self._readable, self._hidden, self._environment, network=False, limits=self._limits))
         started = time.monotonic()
         try:
-            exit_code, output, errors = _execute(box, tuple(sys.executable if a == "{python}" else a for a in argv), seconds)
+            exit_code, output, errors = _execute(box, tuple(executable() if a == "{python}" else a for a in argv), seconds)
         finally:
             box.close()
         # Only now: nothing of the program runs any more that could change what is looked at.

@@ -138,6 +138,8 @@ def read_commitments(path: Path) -> Commitments:
         if len(data["tasks"]) > MAX_TASKS:
             raise InvalidFileError(f"{path}: commits to more than {MAX_TASKS:,} tasks")
         tasks = tuple(Committed(str(t["id"]), int(t["number"]), str(t["commitment"])) for t in data["tasks"])
+        if not tasks or len({one.id for one in tasks}) < len(tasks):
+            raise InvalidFileError(f"{path}: commits to no task, or to one twice")
         grammar, version, secret = (str(data[name]) for name in ("grammar", "grammar_version", "secret"))
         return Commitments(grammar, version, tuple(map(str, data["needs"])), secret, tasks)
     except (KeyError, TypeError, ValueError) as error:
@@ -158,8 +160,12 @@ class Opened:
 def open_commitments(made: Commitments, secret: Secret, tasks: Mapping[str, Task], grammar: Grammar | None) -> list[Opened]:
     """Hold tasks against what was published of them. Those that are missing count as not kept.
 
-    `grammar` is the installed one, None where it is not installed. Raises `UsageError` for another secret.
+    `grammar` is the installed one, None where it is not installed. Raises `UsageError` for another secret, and for tasks that nobody committed to:
+    who gives the tasks of a run must not have slipped some in.
     """
+    strangers = sorted(set(tasks) - {one.id for one in made.tasks})
+    if strangers:
+        raise UsageError(f"nothing was committed to for {len(strangers)} of the tasks: {', '.join(strangers[:8])}")
     if not hmac.compare_digest(secret.digest, made.secret):
         raise UsageError("these commitments were made under another secret")
     return [_opened(made, one, secret, tasks.get(one.id), grammar) for one in made.tasks]

@@ -18,7 +18,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final
 
-from finassay.api.delivery import Package
+from attrs import asdict
+
+from finassay.api.delivery import LogEvent, Package
 from finassay.api.errors import CatalogError, FinassayError, InvalidFileError, UnfinishedError
 from finassay.api.sandbox import Sandbox
 from finassay.api.scorecard import Evaluator, Scorecard
@@ -141,12 +143,24 @@ def make_package(folder: RunFolder, task: Task, state: SessionState, runner: Any
         conversation=state.conversation,
         deliveries=state.deliveries,
         blobs=folder.blobs,
-        log=state.log,
+        log=_with_usage_of_turns(state),
         turns=state.turns,
         end_reason=state.ended,  # type: ignore[arg-type]
         runner=runner,
         confirmed=state.confirmed,
     )
+
+
+def _with_usage_of_turns(state: SessionState) -> tuple[LogEvent, ...]:
+    """The log with one event of usage for each turn, as it was metered or added up, in place of the program's own reports.
+
+    Those may be running totals, or leave out what the way to the models counted.
+    """
+    if not any(value is not None for _, usage in state.usage for value in asdict(usage).values()):
+        return state.log
+    told = {turn: LogEvent(turn, "usage", asdict(usage)) for turn, usage in state.usage}
+    kept = tuple(event for event in state.log if event.kind != "usage" or event.turn not in told)
+    return (*kept, *told.values())
 
 
 def scorecards(folder: RunFolder, key: SessionKey) -> list[Scorecard]:

@@ -27,10 +27,19 @@ def interpreter_folders() -> tuple[Path, ...]:
     if sys.prefix != sys.base_prefix:
         found.update(dict.fromkeys(path for part in PARTS if (path := Path(sys.prefix) / part).exists()))
     found.update(dict.fromkeys([base] if not _holds_home(base) else _libraries()))
-    for hop in _hops(Path(sys.executable)):
+    for hop in _hops(Path(executable())):
         if not any(hop.is_relative_to(path) or hop.is_relative_to(path.resolve()) for path in found):
             found[hop] = None
     return tuple(found)
+
+
+def executable() -> str:
+    """The interpreter's path without `..` and links of folders, however it was started: the one that is shown in a box.
+
+    The last link stays: an environment's interpreter is a link, and is told by it.
+    """
+    given = Path(sys.executable)
+    return str(given.parent.resolve() / given.name)
 
 
 def _holds_home(folder: Path) -> bool:
