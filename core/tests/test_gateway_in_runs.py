@@ -59,7 +59,12 @@ def test_calls_are_metered_priced_and_kept_without_key_and_token(desk):
 def test_the_briefing_names_the_server_and_its_digest_stands_on_the_result(desk):
     assert run(desk)[0] == 0
     session = run_view(desk.run_folder).sessions[0]
-    assert len(session.identity["instructions"]) == 64
+    assert len(session.briefing) == 64
+    code, said = desk.finassay("show", desk.run_folder.root)
+    code, said = desk.finassay("show", desk.run_folder.root, session.id)
+    assert code == 0
+    for words in ("2,000 tokens in, 200 out, $2.2000", "metered on the way to its models", "program version 1", session.briefing[:16]):
+        assert words in said
 
 
 @pytest.mark.parametrize(("how", "code"), [("", 11), ("refused", 11)])

@@ -53,7 +53,9 @@ class KimiCodeOptions(NodeProgramOptions):
     protocol: Literal["kimi", "openai", "anthropic"] = Field(
         default="kimi", description="What the model API speaks: Kimi's or OpenAI's chat completions, or Anthropic's messages."
     )
-    upstream: str = Field(default="", description="Model API at the gateway; by the protocol `moonshotai`, `openai` or `anthropic` if empty.")
+    upstream: str = Field(
+        default="", description="Model API at the gateway; by the protocol `moonshotai`, `openai` or `anthropic` if empty."
+    )
     context: int = Field(
         default=262_144, ge=1_000, description="Tokens that the model's context holds; it decides when the program compacts."
     )

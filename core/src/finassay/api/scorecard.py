@@ -1,7 +1,7 @@
 """The result of grading one session, and what a run's page is made of."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from attrs import Factory, frozen
 
@@ -236,6 +236,39 @@ class SessionView:
         if not isinstance(simulator, Mapping):
             return str(simulator or "")
         return with_models(str(simulator.get("id") or ""), simulator.get("identity"))
+
+    @property
+    def agent_name(self) -> str:
+        """Which program acted, in which version, for people; empty where it is not recorded."""
+        agent = self.identity.get("agent")
+        if not isinstance(agent, Mapping):
+            return ""
+        version = str(agent.get("program_version") or "unknown")
+        return f"{agent.get('id') or self.agent}, program version {version} ({agent.get('distribution')} {agent.get('version')})"
+
+    @property
+    def briefing(self) -> str:
+        """SHA-256 of what every agent of the run was told; empty where it is not recorded."""
+        return str(self.identity.get("instructions") or "")
+
+    @property
+    def used(self) -> str:
+        """What all turns used, in words, and who counted it; a sum with an unknown part is left out."""
+
+        def total(name: str) -> Any:
+            values = [getattr(usage, name) for _, usage in self.usage]
+            return sum(values) if values and all(value is not None for value in values) else None
+
+        names = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost_usd")
+        words = usage_words(Usage(*(total(name) for name in names)))
+        return f"{words}, {'metered on the way to its models' if self.metered else 'as its program tells'}" if words else ""
+
+
+def usage_words(usage: Usage) -> str:
+    """Tokens and money in words; what is unknown is left out."""
+    counts = ((usage.input_tokens, "tokens in"), (usage.cached_tokens, "of them cached"), (usage.output_tokens, "out"))
+    words = [f"{count:,} {what}" for count, what in counts if count]
+    return ", ".join([*words, *([f"${usage.cost_usd:,.4f}"] if usage.cost_usd is not None else [])])
 
 
 @frozen

@@ -8,9 +8,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from finassay.api.agent import Usage
 from finassay.api.dimension import Dimension
 from finassay.api.errors import InvalidFileError, UsageError
-from finassay.api.scorecard import Graded, RunView, Scorecard, SessionView, Spending
+from finassay.api.scorecard import Graded, RunView, Scorecard, SessionView, Spending, usage_words
 from finassay.api.task import Task
 from finassay.api.verdict import Evidence, Measured, NotApplicable, Scored, Unscored
 from finassay.cli.words import clean, count, one_line
@@ -148,13 +149,20 @@ def show_session(out: Console, view: SessionView) -> None:
     """Conversation, files, and every score with its source and evidence."""
     out.rule(line(f"session {view.id}"))
     labels = {f"u{turn.turn}": turn for turn in view.user_turns}
+    usage = dict(view.usage)
     for message in view.conversation.messages:
         style = "cyan" if message.sender == "user" else "green"
         title = f"{message.id} {message.sender}" + (" (cut by the clock)" if message.cut else "")
+        if message.sender == "agent" and (used := usage_words(usage.get(message.turn, Usage()))):
+            title += f" · {used}"
         if message.id in labels and labels[message.id].label:
             title += f" · {labels[message.id].label}"
         out.print(Panel(safe(message.text), title=line(title), title_align="left", border_style=style))
     _print_labels(out, view)
+    told = (("agent", view.agent_name), ("used by the agent", view.used), ("briefing of the agent", view.briefing[:16]))
+    for name, words in told:
+        if words:
+            out.print(line(f"{name}: {words}"))
     out.print(Text("user played by: ").append(one_line(view.simulator_name) or "not recorded", style="bold"))
     _print_end(out, view)
     _print_files(out, view)

@@ -13,7 +13,7 @@ from finassay.api.delivery import TurnFacts
 from finassay.api.dimension import Dimension
 from finassay.api.labels import UserLabel
 from finassay.api.matching import stated
-from finassay.api.scorecard import RunView, SessionView, TableReading, UserTurn
+from finassay.api.scorecard import RunView, SessionView, TableReading, UserTurn, usage_words
 from finassay.api.verdict import Measured, NotApplicable, Scored, Verdict
 from finassay.grading.outcomes import OUTCOMES
 from finassay_report.charts import equity_chart
@@ -126,9 +126,9 @@ def session_page(run: RunView, session: SessionView, preview: int) -> SessionPag
         log=_log(session),
         more_log=max(0, len(session.log) - MAX_LOG),
         sandbox=sandbox_of(session),
-        agent=_agent(session),
-        used=_used_in_all(session),
-        briefing=str(session.identity.get("instructions") or ""),
+        agent=session.agent_name,
+        used=session.used,
+        briefing=session.briefing,
         identity=_json(session.identity, 6_000),
     )
 
@@ -147,38 +147,10 @@ def _turns(session: SessionView) -> tuple[Turn, ...]:
             decision=decisions.get(message.turn) if message.sender == "user" else None,
             label=labels.get(message.turn) if message.sender == "user" else None,
             delivered=sizes.get(message.turn, 0) if message.sender == "agent" else 0,
-            used=_used(usage.get(message.turn, Usage())) if message.sender == "agent" else "",
+            used=usage_words(usage.get(message.turn, Usage())) if message.sender == "agent" else "",
         )
         for message in session.conversation.messages
     )
-
-
-def _agent(session: SessionView) -> str:
-    agent = session.identity.get("agent")
-    if not isinstance(agent, Mapping):
-        return ""
-    version = str(agent.get("program_version") or "unknown")
-    return f"{agent.get('id') or session.agent}, program version {version} ({agent.get('distribution')} {agent.get('version')})"
-
-
-def _used(usage: Usage) -> str:
-    """Tokens and money in words; what is unknown is left out."""
-    counts = ((usage.input_tokens, "tokens in"), (usage.cached_tokens, "of them cached"), (usage.output_tokens, "out"))
-    words = [f"{count:,} {what}" for count, what in counts if count]
-    return ", ".join([*words, *([f"${usage.cost_usd:,.4f}"] if usage.cost_usd is not None else [])])
-
-
-def _used_in_all(session: SessionView) -> str:
-    """The sums over all turns; a sum with an unknown part is unknown. Says who counted."""
-
-    def total(name: str) -> Any:
-        values = [getattr(usage, name) for _, usage in session.usage]
-        return sum(values) if values and all(value is not None for value in values) else None
-
-    words = _used(Usage(*(total(name) for name in ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost_usd"))))
-    if not words:
-        return ""
-    return f"{words}, {'metered on the way to its models' if session.metered else 'as its program tells'}"
 
 
 def _categories(run: RunView, session: SessionView) -> tuple[tuple[str, float | None, tuple[Score, ...]], ...]:
