@@ -134,3 +134,10 @@ def test_problems_name_the_place():
     (problem,) = misfits({"cases": [1, "x"]}, schema)
     assert problem.startswith("cases[1]: ")
     assert evolve(said("x"), text="y").text == "y"
+
+
+def test_where_a_key_is_kept_is_no_part_of_what_was_asked():
+    from finassay.models.service import _without_keys_places
+
+    options = {"effort": "low", "key_variable": "A_KEY", "endpoints": {"here": {"base_url": "http://x", "key_variable": "B_KEY"}}}
+    assert _without_keys_places(options) == {"effort": "low", "endpoints": {"here": {"base_url": "http://x"}}}

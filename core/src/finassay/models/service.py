@@ -303,8 +303,17 @@ class ComponentModels:
 
     def get(self, name: str, options: Mapping[str, Json] | None = None) -> ChatModel:
         model = self.service.serve(name, options or {}, self.role, stored=self.role != AGENT)
-        self.asked[model.id] = {"family": model.family, "options": dict(model.options)}
+        self.asked[model.id] = {"family": model.family, "options": _without_keys_places(model.options)}
         return model
+
+
+def _without_keys_places(options: Mapping[str, Json]) -> dict[str, Json]:
+    """Options without what says where a key is kept: that changes no answer, and a run must go on once it is mended."""
+    return {
+        name: _without_keys_places(value) if isinstance(value, Mapping) else value
+        for name, value in options.items()
+        if name != "key_variable"
+    }
 
 
 UNPRICED_HINT: Final = "State its rates under [run.models.PROVIDER.prices] in finassay.toml, or leave the budget out."
