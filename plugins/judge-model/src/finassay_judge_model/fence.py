@@ -16,14 +16,16 @@ OPEN, CLOSE = "⟦", "⟧"
 _UNSEEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
 )
-_INVISIBLE: Final = re.compile(f"[{_UNSEEN}\x00-\x08\x0b\x0c\x0e-\x1b\x7f-\x84\x86-\x9f\U000e0000-\U000e0fff]")
+_INVISIBLE: Final = re.compile(f"[{_UNSEEN}\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\U000e0000-\U000e0fff]")
 _TEMPLATE: Final = re.compile(r"<\||\|>")
+_PLAIN: Final = {ord(OPEN): "[", ord(CLOSE): "]", 0x0B: " ", 0x0C: " "}
+"""Marks, and the vertical tab and form feed, which are spaces to whoever takes spaces together."""
 MAX_NAME: Final = 200
 
 
 def shown(text: str) -> str:
     """The text as a model sees it; as long as the original, character by character."""
-    text = text.replace(OPEN, "[").replace(CLOSE, "]")
+    text = text.translate(_PLAIN)
     text = _INVISIBLE.sub("\ufffd", text)
     return _TEMPLATE.sub(lambda m: m[0].replace("|", "¦"), text)
 
