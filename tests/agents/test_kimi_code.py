@@ -240,12 +240,3 @@ def test_sessions_side_by_side_do_not_mix(agent, begin, way):
         for thread in threads:
             thread.join()
     assert replies == {n: f"heard {n}" for n in range(3)}
-
-
-def test_the_cost_of_a_turn_is_what_the_sessions_total_grew_by(agent, begin):
-    model = "claude-sonnet-4-5"
-    with ModelServer(lambda request: [Say("Priced.")], models=(model,)) as server:
-        held = begin(agent(model=model), server)
-        first, second = held.send("Hello."), held.send("Again.")
-    assert first.usage.cost_usd == pytest.approx(first.usage.input_tokens * 3e-6 + first.usage.output_tokens * 15e-6, rel=0.01)
-    assert second.usage.cost_usd == pytest.approx(second.usage.input_tokens * 3e-6 + second.usage.output_tokens * 15e-6, rel=0.01)

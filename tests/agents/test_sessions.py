@@ -61,7 +61,7 @@ class Model:
     """
 
     def __init__(self) -> None:
-        self.asked = self.hung = False
+        self.asked = self.hung = self.delivering = False
 
     def __call__(self, request: ModelRequest) -> list[Step]:
         if not self.asked:
@@ -70,6 +70,9 @@ class Model:
         if not self.hung:
             self.hung = True
             return [Shell(f"echo begun > deliver/notes.md; {MARKER}")]
+        if not self.delivering and request.step > 0:
+            return [Shell(MARKER)]  # a shell that gives up waiting for its command is made to wait again
+        self.delivering = True
         steps = [
             WriteFile("deliver/backtest.py", BACKTEST),
             Shell("python deliver/backtest.py"),
