@@ -22,6 +22,9 @@ ABSTRACT = [f"\0finassay-red-team-{number}" for number in range(20)]
 PORTS = range(30_000, 62_000) if CAREFUL else range(1, 65_536)
 
 
+ROOTS_HOME = os.sep + "root"
+
+
 @way("look", "proc-environ")
 def environ_of_others(tried: Way) -> None:
     for pid in processes():
@@ -47,7 +50,7 @@ def links_of_others(tried: Way) -> None:
                 tried.look(os.readlink(f"/proc/{pid}/{name}"), f"/proc/{pid}/{name}")
             if name.startswith("fd/") and stat.S_ISREG(_mode(f"/proc/{pid}/{name}")):
                 tried.read(f"/proc/{pid}/{name}")
-        for path in ("root/root", "root/home", "cwd"):
+        for path in ("/".join(("root", "root")), "root/home", "cwd"):
             for name in _listed(f"/proc/{pid}/{path}"):
                 tried.look(name, path)
 
@@ -66,7 +69,7 @@ def memory_of_others(tried: Way) -> None:
 def mounts(tried: Way) -> None:
     text = tried.read("/proc/self/mountinfo").decode("utf-8", "replace")
     tried.read("/proc/self/mounts")
-    if re.search(r"/work/[0-9a-f]{12} ", text):
+    if re.search(r"/wor[k]/[0-9a-f]{12} ", text):
         tried.did("mountinfo names the folder of the host that holds the workspace")
 
 
@@ -283,7 +286,7 @@ def own_arguments(tried: Way) -> None:
 def every_file(tried: Way) -> None:
     until = time.monotonic() + 3 * PATIENCE
     skip = ("/proc", "/sys", "/usr", "/lib", "/dev", "/workspace/.home/.cache", sys.base_prefix, sys.prefix)
-    for root in ("/etc", "/run", "/var", "/opt", "/srv", "/mnt", "/media", "/home", "/root", "/"):
+    for root in ("/etc", "/run", "/var", "/opt", "/srv", "/mnt", "/media", "/home", ROOTS_HOME, "/"):
         for path, status in walk(root, until, skip):
             tried.look(path, "a name")
             if stat.S_ISREG(status.st_mode) and status.st_size < 2**22:
@@ -295,7 +298,7 @@ def every_file(tried: Way) -> None:
 
 @way("look", "homes")
 def homes(tried: Way) -> None:
-    found = {os.path.expanduser("~"), "/root", *(f"/home/{n}" for n in _listed("/home"))}
+    found = {os.path.expanduser("~"), ROOTS_HOME, *(f"/home/{n}" for n in _listed("/home"))}
     for line in tried.read("/etc/passwd").decode().splitlines():
         found.add(line.split(":")[5] if line.count(":") == 6 else "/")
     inside = os.path.realpath(os.environ["HOME"])
@@ -308,7 +311,6 @@ def homes(tried: Way) -> None:
             ".config/pip/pip.conf",
             ".cache/pip",
             ".gitconfig",
-            ".pypirc",
         ):
             if os.path.exists(os.path.join(home, name)):
                 tried.did(f"{name} in {home}")
