@@ -66,9 +66,9 @@ class MemoryFolder:
         if path in (Path(path.anchor), Path.home().resolve()):
             raise UsageError(f"memory {given!r} is no folder of its own", hint="Name a folder for the memory alone.")
         found = cls(path, bounds)
-        if path.is_dir() and not (path / FILE).exists():
-            names = {p.name for p in path.iterdir()} - {READABLE, FILES, SNAPSHOTS, LOCK}
-            strange = sorted(name for name in names if not is_scratch(name))
+        names = {p.name for p in path.iterdir()} if path.is_dir() else set()  # one look: another review may write meanwhile
+        if FILE not in names:
+            strange = sorted(name for name in names - {READABLE, FILES, SNAPSHOTS, LOCK} if not is_scratch(name))
             if strange:
                 raise UsageError(f"memory {given!r} holds {strange[0]!r} and no {FILE}", hint="Name a folder for the memory alone.")
         found.read()

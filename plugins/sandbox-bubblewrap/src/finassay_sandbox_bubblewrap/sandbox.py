@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from finassay.api.errors import SandboxError
 from finassay.api.sandbox import BoxSpec, Isolation, Probe
+from finassay_sandbox_bubblewrap.namespace import Namespace
 from finassay_sandbox_bubblewrap.view import INSIDE, relays, view
 from finassay_sandbox_local import way
 from finassay_sandbox_local.calls import DGRAM, INET, INET6, NETLINK, STREAM, UNIX, Sockets, instructions, supported
@@ -46,6 +47,9 @@ class BubblewrapOptions(BaseModel):
 class BoxedProcess(BoundedProcess):
     """Bubblewrap tells a program's signal as shells do, as an exit code above 128."""
 
+    namespace: Namespace | None = None
+    """Of the program; None where bubblewrap told of none, or something stands between it and the harness."""
+
     def wait(self, seconds: float | None = None) -> int | None:
         code = super().wait(seconds)
         return 128 - code if code is not None and code - 128 in signal.valid_signals() else code
@@ -58,7 +62,7 @@ class BubblewrapBox:
         self.workspace, self.inside = spec.workspace, INSIDE
         self.isolation = Isolation(files=True, network=not spec.network, processes=True)
         self._program, self._spec = program, spec
-        self._started: list[BoundedProcess] = []
+        self._started: list[BoxedProcess] = []
         self._lock = threading.Lock()
         make_folder(spec.workspace / ".home")
         self._own = Path(tempfile.mkdtemp(prefix="finassay-box-"))
@@ -89,7 +93,8 @@ class BubblewrapBox:
             **self._spec.environment,
             **(environment or {}),
         }
-        described = self._describe(cwd)
+        told, report = os.pipe()
+        described = (*self._describe(cwd, report), report)
         try:
             with self._lock:
                 process = BoxedProcess(
@@ -101,17 +106,23 @@ class BubblewrapBox:
                     pass_fds=described,
                 )
                 self._started.append(process)
+        except SandboxError:
+            os.close(told)
+            raise
         finally:
             for descriptor in described:
                 os.close(descriptor)
+        process.namespace = Namespace.told(told, process.pid)
         return process
 
-    def _describe(self, cwd: str) -> tuple[int, ...]:
+    def _describe(self, cwd: str, report: int) -> tuple[int, ...]:
         """The box as files that only bubblewrap reads: its arguments can be seen inside, and must not name the host's folders.
 
-        The first holds them; a second, where the machine is known, the filter of system calls that they name.
+        The first holds them; a second, where the machine is known, the filter of system calls that they name. Bubblewrap writes to
+        `report` what it started.
         """
         arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "box"]
+        arguments += ["--info-fd", str(report)]
         arguments += [*(["--share-net"] if self._spec.network else []), *self._view, "--chdir", os.path.join(INSIDE, cwd)]
         filters = (_memory(instructions(SOCKETS, apart=True)),) if supported() else ()
         for descriptor in filters:
@@ -138,9 +149,10 @@ class BubblewrapBox:
         with self._lock:
             started, self._started = self._started, []
             for process in started:
-                process.halt()  # no fork while we look
-                pids = (process.pid, *family(process.pid))
-                end(lambda pids=pids: pids)  # type: ignore[misc]
+                if process.namespace is None or not process.namespace.end():
+                    process.halt()  # no fork while we look
+                    pids = (process.pid, *family(process.pid))
+                    end(lambda pids=pids: pids)  # type: ignore[misc]
                 process.kill()
 
     def close(self) -> None:
