@@ -3,21 +3,16 @@
 Kappa comes from scikit-learn, resampling from SciPy. Sessions are what is resampled: levels of one session hang together.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import asdict, frozen
 
+from finassay_agree.intervals import DRAWS, Interval, over_clusters
 from finassay_agree.ratings import Cell, Ratings
 
 LEVELS: Final = (0, 1, 2, 3, 4)
-DRAWS: Final = 2_000
-CONFIDENCE: Final = 0.95
-BATCH: Final = 200
 OVERALL: Final = "overall"
-
-Interval = tuple[float, float]
 
 
 @frozen
@@ -161,30 +156,13 @@ FIGURES: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 def _intervals(tables: Any, draws: int, seed: int) -> dict[str, Interval]:
     """Percentile intervals over resampled sessions; a figure that is undefined in more than half of the resamples has none."""
-    import numpy as np
-    from scipy.stats import DegenerateDataWarning, bootstrap
-
-    if len(tables) < 2 or draws < 1:
-        return {}
     found = {}
     for name in ("exact", "kappa", "bias"):
 
         def statistic(chosen: Any, axis: int, of: Callable[[Any], Any] = FIGURES[name]) -> Any:
             return of(tables[chosen].sum(axis=-3))
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DegenerateDataWarning)  # resamples in which kappa is undefined; they are left out below
-            made = bootstrap(
-                (np.arange(len(tables)),),
-                statistic,
-                n_resamples=draws,
-                batch=BATCH,
-                vectorized=True,
-                method="percentile",
-                rng=np.random.default_rng(seed),
-            )
-        values = made.bootstrap_distribution[~np.isnan(made.bootstrap_distribution)]
-        if len(values) > draws / 2:
-            low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-            found[name] = (float(low), float(high))
+        interval = over_clusters(len(tables), statistic, draws=draws, seed=seed, vectorized=True)
+        if interval is not None:
+            found[name] = interval
     return found
