@@ -100,11 +100,77 @@ def test_whether_its_model_calls_can_be_paid(doctor, problems, expected):
 def test_options_of_the_settings_file_count(doctor, tmp_path):
     (tmp_path / "finassay.toml").write_text("[run.agents.mine]\nid = 'named'\noptions = {program = '/opt/foo'}\n")
     (line,) = doctor(named=lambda options: program(Diagnosis(options.program, "2"))(options))
-    assert line == "ok  agent named: /opt/foo 2, starts"
+    assert line == "ok  agent mine (named): /opt/foo 2, starts"
+
+
+def test_two_agents_of_one_kind_are_told_apart_and_one_that_is_not_installed_is_told(doctor, tmp_path):
+    (tmp_path / "finassay.toml").write_text(
+        "[run.agents]\nnamed = 'named'\ngone = 'nmed'\n"
+        "[run.agents.mine]\nid = 'named'\noptions = {program = '/opt/foo'}\n"
+        "[run.agents.slip]\nid = 'named'\noptions = {progam = '/opt/foo'}\n"
+    )
+    lines = doctor(named=lambda options: program(Diagnosis(options.program, "2"))(options))
+    assert lines == [
+        "ok  agent mine (named): /opt/foo 2, starts",
+        "ok  agent named: none 2, starts",
+        "--  agent slip (named): has no option 'progam'  (Did you mean 'program'? Its options: program.)",
+        "--  agent gone (nmed): no agent 'nmed'  (Did you mean 'named'? Installed: named.)",
+    ]
 
 
 def test_none_is_installed(doctor):
     assert "none is installed" in doctor()[0]
+
+
+def refused(tmp_path, agents, **more):
+    with pytest.raises(PreflightError) as told:
+        build(Catalog.installed(), RunSettings(agents=agents, grade=False, **more), (), tmp_path)
+    return told.value.problems
+
+
+def test_refusals_name_an_agent_by_its_alias(monkeypatch, tmp_path):
+    def choosy(options):
+        if options.program == "worse":
+            raise UsageError("it needs a better program", hint="Name one.")
+        return ScriptedAgent()
+
+    installed(monkeypatch, choosy=choosy, crashing=lambda options: 1 / 0)
+    agents = {
+        "first": Choice(id="choosy", options={"progrm": "x"}),
+        "second": Choice(id="choosy", options={"program": 3}),
+        "third": Choice(id="choosy", options={"program": "worse"}),
+        "fourth": Choice(id="chosy"),
+        "fifth": Choice(id="crashing"),
+        "choosy": Choice(id="choosy", options={"progrm": "x"}),
+    }
+    found = refused(tmp_path, agents)
+    assert "agent 'first' (choosy): has no option 'progrm' (Did you mean 'program'? Its options: program.)" in found
+    assert any(p.startswith("agent 'second' (choosy): option 'program' takes a text") and "second.program=" in p for p in found)
+    assert "agent 'third': it needs a better program (Name one.)" in found
+    assert any(p.startswith("agent 'fourth': no agent 'chosy'") for p in found)
+    assert any(p.startswith("agent 'fifth': agent 'crashing' of doctored 1 cannot be made: ZeroDivisionError") for p in found)
+    assert "agent 'choosy': has no option 'progrm' (Did you mean 'program'? Its options: program.)" in found
+
+
+def test_what_the_gateway_cannot_serve_is_told_once_with_all_whom_it_concerns(monkeypatch, tmp_path):
+    def problems(upstreams, channels):
+        return [f"no key for {name}" for name in upstreams]
+
+    gateway = types.SimpleNamespace(id="standard", problems=problems, secrets=tuple, open=None, close=None)
+
+    def make(options):
+        agent = ScriptedAgent()
+        agent.capabilities = AgentCapabilities(upstreams=(options.program,), models=("m",))
+        return agent
+
+    installed(monkeypatch, named=make, standard=lambda options: gateway)
+    agents = {
+        alias: Choice(id="named", options={"program": tower}) for alias, tower in (("first", "one"), ("second", "two"), ("third", "one"))
+    }
+    found = refused(tmp_path, agents, budget_usd=1)
+    assert "agents 'first', 'third': no key for one" in found
+    assert "agent 'second': no key for two" in found
+    assert [p for p in found if p.startswith("agent 'second': the price of model 'm' is unknown")]
 
 
 def test_a_run_is_refused_where_an_agents_program_cannot_be_used(monkeypatch, tmp_path):

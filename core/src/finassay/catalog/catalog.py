@@ -114,8 +114,11 @@ class Catalog:
             raise _broken(offer, f"was written for API version {factory.api_version}; this finassay supports {supported}")
         return factory
 
-    def options(self, offer: Offer, factory: Any, options: Mapping[str, Any]) -> Any:
-        """The options object from plain values. Raises `UsageError` that names the unknown or wrong option and the known ones."""
+    def options(self, offer: Offer, factory: Any, options: Mapping[str, Any], alias: str = "") -> Any:
+        """The options object from plain values. Raises `UsageError` that names the unknown or wrong option and the known ones.
+
+        `alias` is what the person who wrote the options calls the component; the error names it by that.
+        """
         from pydantic import ValidationError
 
         from finassay.catalog.amiss import option_problem
@@ -123,17 +126,19 @@ class Catalog:
         try:
             return factory.Options.model_validate(dict(options))
         except ValidationError as error:
-            problem, hint = option_problem(error, factory.Options, offer.kind)
-            raise UsageError(f"{offer.kind} {offer.id!r}: {problem}", hint=hint) from error
+            problem, hint = option_problem(error, factory.Options, offer.kind, alias or offer.id)
+            raise UsageError(f"{called(offer.kind, alias, offer.id)}: {problem}", hint=hint) from error
 
-    def create(self, kind: str, name: str, options: Mapping[str, Any] | None = None, models: Models | None = None) -> tuple[Any, Origin]:
-        """A ready component and where it came from. A factory with `takes_models` is handed `models`.
+    def create(
+        self, kind: str, name: str, options: Mapping[str, Any] | None = None, models: Models | None = None, *, alias: str = ""
+    ) -> tuple[Any, Origin]:
+        """A ready component and where it came from. A factory with `takes_models` is handed `models`; `alias` as in `options`.
 
         Raises `CatalogError` or `UsageError`.
         """
         offer = self.find(kind, name)
         factory = self.factory(offer)
-        return self.make(offer, factory, self.options(offer, factory, options or {}), models), offer.origin
+        return self.make(offer, factory, self.options(offer, factory, options or {}, alias), models), offer.origin
 
     def make(self, offer: Offer, factory: Any, settings: Any, models: Models | None = None) -> Any:
         """A component from its factory and options, handed what it takes besides. Raises `CatalogError`, or what the factory itself raises of ours."""
@@ -179,6 +184,11 @@ class _Components:
 
     def create(self, kind: str, id: str, options: Mapping[str, Any] | None = None) -> tuple[Any, Origin]:
         return self.catalog.create(kind, id, options, self.models)
+
+
+def called(kind: str, alias: str, id: str) -> str:
+    """A component as an error names it: `agent 'opus' (claude-code)` where a person gave it a name, else `agent 'claude-code'`."""
+    return f"{kind} {alias!r} ({id})" if alias and alias != id else f"{kind} {id!r}"
 
 
 def _broken(offer: Offer, reason: str) -> BrokenComponentError:

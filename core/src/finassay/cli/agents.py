@@ -9,7 +9,7 @@ from attrs import frozen
 
 from finassay.api.agent import Agent, Diagnosable, Diagnosis
 from finassay.api.errors import CatalogError, FinassayError
-from finassay.catalog.catalog import Catalog, Offer
+from finassay.catalog.catalog import Catalog, called
 from finassay.cli.models import Line
 from finassay.config.settings import configured_agents
 
@@ -25,32 +25,42 @@ class _Told:
 
 
 def tell_agents(catalog: Catalog, line: Line) -> None:
-    """One line for each installed agent, with the options that `finassay.toml` gives it. Spends nothing."""
-    offers = catalog.offers("agent")
-    if not offers:
+    """One line for each agent that `finassay.toml` declares, by its alias, and for each other one that is installed. Spends nothing."""
+    declared = configured_agents(Path.cwd())
+    wanted = [(alias, choice.id, choice.options) for alias, choice in declared.items()]
+    told_of = {name for _, id, _ in wanted if (name := _qualified(catalog, id))}
+    wanted += [("", offer.qualified, {}) for offer in catalog.offers("agent") if offer.qualified not in told_of]
+    if not wanted:
         line(False, "agents", "none is installed", "for example: pip install finassay-NAME")
         return
-    options = {choice.id.rpartition(":")[2]: choice.options for choice in configured_agents(Path.cwd()).values()}
     with ThreadPoolExecutor(4) as pool:
-        asked = [(offer, pool.submit(_told, catalog, offer, options.get(offer.id, {}))) for offer in offers]
-        for offer, future in asked:
+        asked = [(alias, id, pool.submit(_told, catalog, alias, id, options)) for alias, id, options in wanted]
+        for alias, id, future in sorted(asked, key=lambda one: (one[1].rpartition(":")[2], one[0])):
             try:
                 told = future.result(SECONDS)
             except TimeoutError:
                 told = _Told(False, f"no answer within {SECONDS:.0f} s")
-            line(told.ok, f"agent {offer.id}", told.detail, told.hint)
+            short = id.rpartition(":")[2]
+            line(told.ok, f"agent {alias} ({short})" if alias not in ("", short) else f"agent {short}", told.detail, told.hint)
 
 
-def _told(catalog: Catalog, offer: Offer, options: Mapping[str, Any]) -> _Told:
+def _qualified(catalog: Catalog, id: str) -> str:
+    """`distribution:id` of an installed agent; empty if there is none, or more than one."""
     try:
+        return catalog.find("agent", id).qualified
+    except CatalogError:
+        return ""
+
+
+def _told(catalog: Catalog, alias: str, id: str, options: Mapping[str, Any]) -> _Told:
+    try:
+        offer = catalog.find("agent", id)
         factory = catalog.factory(offer)
         if getattr(factory, "takes_models", False) or getattr(factory, "takes_components", False):
             return _Told(True, "works through components that a run names; nothing of its own to start")
-        agent: Agent = catalog.make(offer, factory, catalog.options(offer, factory, options))
-    except CatalogError as error:
-        return _Told(False, str(error), error.hint)
-    except FinassayError as error:  # an option that it cannot do without
-        return _Told(False, str(error), error.hint)
+        agent: Agent = catalog.make(offer, factory, catalog.options(offer, factory, options, alias))
+    except FinassayError as error:  # also an option that it cannot do without
+        return _Told(False, str(error).removeprefix(f"{called('agent', alias, id.rpartition(':')[2])}: "), error.hint)
     if not isinstance(agent, Diagnosable):
         return _Told(True, f"version {agent.version}, comes with its distribution")
     try:

@@ -99,14 +99,16 @@ class Built:
 class _Problems:
     found: list[str] = field(factory=list)
 
-    def attempt(self, call: Any, *arguments: Any) -> Any:
+    def attempt(self, call: Any, *arguments: Any, whose: str = "") -> Any:
+        """What `call` gives, or None and its problems noted. `whose` is put before a problem that does not begin with it."""
         try:
             return call(*arguments)
         except PreflightError as error:  # a check of its own: its problems stand beside the others
             self.found += error.problems or (str(error),)
             return None
         except FinassayError as error:
-            self.found.append(f"{error}" + (f" ({error.hint})" if error.hint else ""))
+            told = f"{error}" if not whose or str(error).startswith(whose) else f"{whose}: {error}"
+            self.found.append(told + (f" ({error.hint})" if error.hint else ""))
             return None
 
     def raise_if_any(self) -> None:
@@ -163,7 +165,7 @@ def identity_of(component: Any, models: ComponentModels) -> dict[str, Json]:
 def _agent(catalog: Catalog, service: ModelService, alias: str, choice: Choice) -> AgentMaker:
     offer = catalog.find("agent", choice.id)
     factory = catalog.factory(offer)
-    settings = catalog.options(offer, factory, choice.options)
+    settings = catalog.options(offer, factory, choice.options, alias)
     models = service.to(AGENT)
     sample = catalog.make(offer, factory, settings, models)
     missing = [name for name in sample.capabilities.credentials if not os.environ.get(name)]
@@ -207,15 +209,24 @@ def _gateway(
     if not needing:
         return None
     gateway, origin = catalog.create("gateway", settings.gateway.id, settings.gateway.options)
-    upstreams = dict.fromkeys(name for m in needing for name in m.sample.capabilities.upstreams)
     served = {c.id: c for m in needing for c in served_channels(m.sample.capabilities, tuple(channels))}
-    problems = list(gateway.problems(tuple(upstreams), tuple(served.values())))
+    problems = [*_unserved(gateway, needing), *gateway.problems((), tuple(served.values()))]
     if settings.budget_usd is not None or settings.session_budget_usd is not None:
         for maker in needing:
             problems += _unpriced(settings, maker)
     if problems:
         raise PreflightError("; ".join(problems), problems=tuple(problems))
     return gateway, origin
+
+
+def _unserved(gateway: Gateway, makers: Sequence[AgentMaker]) -> Iterator[str]:
+    """What stands against serving the model APIs of agents; each problem once, with the aliases of all whom it concerns."""
+    whom: dict[str, list[str]] = {}
+    for maker in makers:
+        for problem in gateway.problems(maker.sample.capabilities.upstreams, ()):
+            whom.setdefault(problem, []).append(repr(maker.alias))
+    for problem, aliases in whom.items():
+        yield f"{'agent' if len(aliases) == 1 else 'agents'} {', '.join(aliases)}: {problem}"
 
 
 def _unpriced(settings: RunSettings, maker: AgentMaker) -> Iterator[str]:
@@ -225,18 +236,22 @@ def _unpriced(settings: RunSettings, maker: AgentMaker) -> Iterator[str]:
         yield f"agent {maker.alias!r} may ask any model, so that no budget can be kept (name its model among its options)"
     for model in capabilities.models:
         if not any(prices_of(settings, upstream).known(model) for upstream in capabilities.upstreams):
-            yield f"{unpriced(model)} ({UNPRICED_HINT})"
+            yield f"agent {maker.alias!r}: {unpriced(model)} ({UNPRICED_HINT})"
 
 
 def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out: Path) -> Built:
     """Every chosen component, made and checked. Raises `PreflightError` with all problems."""
     problems, models = _Problems(), model_service(catalog, settings, out)
-    agents = {alias: problems.attempt(_agent, catalog, models, alias, choice) for alias, choice in settings.agents.items()}
+    agents = {
+        alias: problems.attempt(_agent, catalog, models, alias, choice, whose=_whose("agent", alias, choice))
+        for alias, choice in settings.agents.items()
+    }
     simulator = problems.attempt(_simulator, catalog, models, settings.simulator)
     sandbox = problems.attempt(_sandbox, catalog, settings.sandbox)
     personas = {name: problems.attempt(catalog.create, "persona", name) for name in sorted({t.persona for t in tasks})}
     channels = {
-        name: problems.attempt(make_channel, catalog, settings, name) for name in sorted({c for t in tasks for c in t.conditions.channels})
+        name: problems.attempt(make_channel, catalog, settings, name, whose=_whose("channel", name, settings.channels.get(name)))
+        for name in sorted({c for t in tasks for c in t.conditions.channels})
     }
     gateway = problems.attempt(_gateway, catalog, settings, [m for m in agents.values() if m], [c[0] for c in channels.values() if c])
     if settings.grade:
@@ -279,6 +294,11 @@ def build(catalog: Catalog, settings: RunSettings, tasks: tuple[Task, ...], out:
         ),
         gateway=gateway[0] if gateway else None,
     )
+
+
+def _whose(kind: str, alias: str, choice: Choice | None) -> str:
+    """What a refusal begins with where a person has given the component a name of its own."""
+    return f"{kind} {alias!r}" if choice is not None and alias != choice.id else ""
 
 
 def _misplaced(maker: AgentMaker | None, out: Path) -> list[Path]:
