@@ -3,6 +3,9 @@
 import copy
 import json
 import os
+import re
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -216,3 +219,64 @@ def test_plain_criteria_are_well_worded(text):
 class TestGeneralPack(ComponentConformance):
     kind = "guidance"
     id = "general"
+
+
+# -- rules of a pack that do not end ----------------------------------------------------------------------------------
+
+
+def endless_violations(product):
+    while True:
+        yield Violation("CR01", "x", "again")
+
+
+def busy(product):
+    while True:
+        pass
+
+
+def asleep(product):
+    time.sleep(60)
+
+
+def backtracking(product):
+    return tuple(re.findall(r"(a+)+$", "a" * 60 + "b"))
+
+
+def leaving(product):
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize("check", [busy, asleep, backtracking])
+def test_a_rule_that_never_returns_is_broken_and_is_not_asked_again(check, monkeypatch):
+    monkeypatch.setattr("finassay_rubrics.validate.rules.RULE_SECONDS", 0.2)
+    rule = Rule("CR01", "rubric", check.__name__, check)
+    started = time.monotonic()
+    told = [violations({}, "rubric", [rule]) for _ in range(3)]
+    assert time.monotonic() - started < 5
+    assert [[(v.rule, v.place) for v in found] for found in told] == [[("CR01", "rule")]] * 3
+    assert "took longer" in told[0][0].reason
+    assert "not asked again" in told[1][0].reason
+
+
+def test_a_rule_is_bounded_outside_the_main_thread_too(monkeypatch):
+    monkeypatch.setattr("finassay_rubrics.validate.rules.RULE_SECONDS", 0.2)
+    found = []
+    rules = [Rule("CR01", "rubric", "busy elsewhere", lambda product: busy(product)), Rule("CR02", "rubric", "kept", lambda product: ())]
+    thread = threading.Thread(target=lambda: found.extend(violations({}, "rubric", rules)))
+    thread.start()
+    thread.join(10)
+    assert [(v.rule, v.place) for v in found] == [("CR01", "rule")]
+    deadline = time.monotonic() + 10
+    while any(t.name == "rule" for t in threading.enumerate()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not [t for t in threading.enumerate() if t.name == "rule"], "the rule was told to end"
+
+
+def test_what_else_a_rule_may_do_is_one_violation():
+    assert len(violations({}, "rubric", [Rule("CR01", "rubric", "endless", endless_violations)])) == 500
+    assert "SystemExit" in violations({}, "rubric", [Rule("CR01", "rubric", "leaving", leaving)])[0].reason
+    product = {"criteria": [{"id": "O1.1"}]}
+    violations(product, "rubric", [Rule("CR01", "rubric", "changing", lambda given: given["criteria"].clear() or ())])
+    assert product == {"criteria": [{"id": "O1.1"}]}
+    said = violations({}, "rubric", [Rule("CR01", "rubric", "odd", lambda product: [Violation("CR01", None, 3)])])
+    assert "something else than violations" in said[0].reason

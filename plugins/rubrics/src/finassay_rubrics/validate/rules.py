@@ -1,11 +1,15 @@
 """The rules that every rubric is held to, whatever guidance is added."""
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from itertools import islice
 from typing import Final
 
 from finassay.api.guidance import Rule, Stage, Violation
 from finassay.api.verdict import Json
+from finassay.grading.clock import CheckTimeoutError
 from finassay_rubrics.validate import context_rules, grade_rules, rubric_rules
+from finassay_rubrics.validate.bounded import RULE_SECONDS, within
 
 RULES: Final = (
     Rule("R01", "context", "bindings are verbatim spans", context_rules.spans),
@@ -30,19 +34,35 @@ RULES: Final = (
     Rule("R20", "grade", "one route for each convention", grade_rules.one_route),
 )
 MAX_VIOLATIONS: Final = 500
+_OVERRAN: Final[set[Rule]] = set()
+"""Rules that took too long in this process: they are not asked again."""
 
 
 def violations(product: Mapping[str, Json], stage: Stage, rules: Iterable[Rule] = RULES) -> list[Violation]:
-    """What breaks the rules of a stage. A rule that itself fails counts as broken: it cannot have been kept."""
+    """What breaks the rules of a stage. A rule that itself fails, or does not come to an end, counts as broken: it cannot have been kept."""
     found: list[Violation] = []
     for rule in rules:
-        if rule.stage != stage:
-            continue
-        try:
-            told = list(rule.check(product))
-            if not all(isinstance(one, Violation) for one in told):
-                raise TypeError("it gives something else than violations")
-            found += told
-        except Exception as error:  # somebody else's code, in a pack
-            found.append(Violation(rule.id, "rule", f"the rule itself failed: {type(error).__name__}: {error}"[:300]))
+        if rule.stage == stage:
+            found += _told(rule, product)
     return found[:MAX_VIOLATIONS]
+
+
+def _told(rule: Rule, product: Mapping[str, Json]) -> list[Violation]:
+    if rule in _OVERRAN:
+        return [Violation(rule.id, "rule", "the rule itself failed: it took too long before, and was not asked again")]
+    try:
+        return within(RULE_SECONDS, lambda: _asked(rule, product))
+    except CheckTimeoutError as error:
+        _OVERRAN.add(rule)
+        return [Violation(rule.id, "rule", f"the rule itself failed: {error}")]
+    except (Exception, SystemExit) as error:  # somebody else's code, in a pack
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        return [Violation(rule.id, "rule", f"the rule itself failed: {said}"[:300])]
+
+
+def _asked(rule: Rule, product: Mapping[str, Json]) -> list[Violation]:
+    """What a rule gives, however much that is. A rule of a pack gets a copy of its own: it may change what it is given."""
+    told = list(islice(rule.check(product if rule in RULES else deepcopy(dict(product))), MAX_VIOLATIONS))
+    if not all(isinstance(one, Violation) and all(isinstance(t, str) for t in (one.rule, one.place, one.reason)) for one in told):
+        raise TypeError("it gives something else than violations")
+    return told
