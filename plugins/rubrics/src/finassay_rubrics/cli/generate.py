@@ -1,18 +1,22 @@
 """`finassay rubric generate`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from finassay.api.errors import UsageError
+from finassay.api.errors import PreflightError, UsageError
 from finassay_rubrics.cli.context import day_of, query_of
 
 if TYPE_CHECKING:
     from finassay.api.research import Researcher
     from finassay.api.source import Source
     from finassay.catalog.catalog import Catalog
+    from finassay.models.service import ModelService
+
+ROLES = ("writer", "reviewer")
+"""Who may be given options of its own."""
 
 
 @click.command("generate")
@@ -29,6 +33,12 @@ if TYPE_CHECKING:
 )
 @click.option("--no-validator", is_flag=True, help="Try what the validator is worth.")
 @click.option("--same-family", is_flag=True, help="Try what another family is worth.")
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Dollars that the rubric's models may cost in all; it then stops and can be gone on with.",
+)
+@click.option("-o", "--option", "options", multiple=True, help="Option of a researcher: writer.KEY=VALUE or reviewer.KEY=VALUE.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The rubric's folder; an existing one is gone on with.")
 def command(
     query: str,
@@ -40,6 +50,8 @@ def command(
     bank: Path | None,
     no_validator: bool,
     same_family: bool,
+    budget: float | None,
+    options: tuple[str, ...],
     out: Path,
 ) -> None:
     """Make a rubric: every expected value sourced or computed, derived again by another family, fixed as of the cutoff. Resumable."""
@@ -51,26 +63,78 @@ def command(
     from finassay_rubrics.generate.assembly import at_work
 
     catalog = Catalog.installed()
+    models, own = models_of(catalog, out, budget), options_of(options)
     held = read_bank(bank) if bank else None
     context = contextualize(query_of(query), day_of(cutoff), bank=held.document if held else None)
     guidance = guidance_of(catalog, packs)
-    who = _researcher(catalog, writer), None if reviewer == "none" else _researcher(catalog, reviewer)
-    with at_work(
-        out, context, guidance, who, open_sources(catalog, sources), validate=not no_validator, same_family=same_family, told=click.echo
-    ) as orchestrator:
-        orchestrator.bank_criteria = bank_criteria(held, context)
-        rubric = orchestrator.make()
-        write_pages(out, rubric)
+    wrote = _researcher(catalog, models, "writer", writer, own)
+    who = wrote, None if reviewer == "none" else _researcher(catalog, models, "reviewer", reviewer, own)
+    affordable(models)
+    try:
+        with at_work(
+            out, context, guidance, who, open_sources(catalog, sources), validate=not no_validator, same_family=same_family, told=click.echo
+        ) as orchestrator:
+            orchestrator.bank_criteria = bank_criteria(held, context)
+            rubric = orchestrator.make()
+            write_pages(out, rubric)
+    finally:
+        told_spending(models)
     grounded = sum(1 for c in rubric.criteria if c.status == "grounded")
     click.echo(f"{out}: {len(rubric.criteria)} criteria, {grounded} grounded; {rubric.status}")
     for line in rubric.queued[:10]:
         click.echo(f"  waits for a person: {line}")
 
 
-def _researcher(catalog: "Catalog", name: str) -> "Researcher":
+def models_of(catalog: "Catalog", out: Path | None, budget: float | None = None) -> "ModelService":
+    """The chat models of one rubric, by `PROVIDER/NAME`, with what `finassay.toml` says of their providers. Contacts nobody.
+
+    In `out` each reply is kept, so that nothing is paid for twice, and each call stands in `ledger.jsonl` with its role and cost; without it
+    nothing is kept. `budget` is in dollars, over everything that the ledger holds: then `BudgetError` is raised. `models_of(...).to(ROLE)`
+    are the models of a component.
+    """
+    from finassay.config.settings import RunSettings, provider_settings
+    from finassay.models.ledger import Budget
+    from finassay.models.service import ModelService
+
+    settings = provider_settings(RunSettings(agents={}), Path.cwd())
+    return ModelService(catalog, settings, out, Budget(budget), waits=_waits)
+
+
+def _waits(model: str, seconds: float, error: Exception) -> None:
+    click.echo(f"{model} is waited for, {seconds:.0f} s: {error}", err=True)
+
+
+def affordable(models: "ModelService") -> None:
+    """Raises `PreflightError` where no budget can be kept, because a model's price is unknown. For when all models were asked for."""
+    if problems := models.problems():
+        raise PreflightError("; ".join(problems), problems=tuple(problems))
+
+
+def told_spending(models: "ModelService") -> None:
+    """Shows what a rubric's models have cost until now, by role; nothing where none was asked."""
+    from finassay.cli.render import console, print_spending
+    from finassay.models.ledger import sums
+
+    print_spending(console(), tuple(sums(models.ledger.entries())))
+
+
+def options_of(pairs: Sequence[str], roles: Sequence[str] = ROLES) -> dict[str, dict[str, Any]]:
+    """`ROLE.KEY=VALUE` by role. Raises `UsageError` for another role."""
+    from finassay.config.settings import parse_options
+
+    found = parse_options(tuple(pairs))
+    unknown = [role for role in found if role not in roles]
+    if unknown:
+        raise UsageError(f"option of {unknown[0]!r}, which is no role here", hint=f"Roles that take options: {', '.join(roles)}.")
+    return found
+
+
+def _researcher(catalog: "Catalog", models: "ModelService", role: str, name: str, options: Mapping[str, dict[str, Any]]) -> "Researcher":
+    """A researcher by its id, or the one that is a chat model by `PROVIDER/NAME`."""
+    own = dict(options.get(role, {}))
     if "/" in name:
-        raise UsageError(f"{name!r}: researchers that are models are not built yet", hint="Offline families: statements-a, statements-b.")
-    made: Researcher = catalog.create("researcher", name)[0]
+        name, own = "model", {"model": name, **own}
+    made: Researcher = catalog.create("researcher", name, own, models.to(role))[0]
     return made
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from finassay.api.errors import UsageError
 from finassay.api.guidance import Guidance
@@ -21,6 +21,14 @@ from finassay_rubrics.generate.desk import RecordedDesk
 from finassay_rubrics.generate.folder import RubricFolder
 from finassay_rubrics.generate.orchestrate import Orchestrator, Team, Told, silent
 from finassay_rubrics.generate.scripts import ScriptRunner
+
+NOTHING: Final[Mapping[str, Any]] = {}
+
+
+def identities(**roles: Any) -> dict[str, Any]:
+    """`ROLE_identity` of everybody who tells one: models with their families and options, digests of prompts."""
+    found = {f"{role}_identity": getattr(one, "identity", None) for role, one in roles.items()}
+    return {name: dict(own) for name, own in found.items() if isinstance(own, Mapping)}
 
 
 @contextmanager
@@ -70,8 +78,12 @@ def at_work(
     validate: bool = True,
     same_family: bool = False,
     told: Told = silent,
+    besides: Mapping[str, Any] = NOTHING,
 ) -> Iterator[Orchestrator]:
-    """An orchestrator for one rubric in `out`. Raises `UsageError` for two researchers of one family, or another rubric in `out`."""
+    """An orchestrator for one rubric in `out`. Raises `UsageError` for two researchers of one family, or another rubric in `out`.
+
+    `besides` is what else the rubric rests on, by name: other models with the digests of their prompts. It stands in `manifest.json`.
+    """
     writer, reviewer = who
     folder = RubricFolder(out)
     guarded: dict[str, Any] = {name: GuardedSource(source) for name, source in sources.items()}
@@ -91,6 +103,8 @@ def at_work(
                 "reviewer": [reviewer.id, reviewer.family, reviewer.version] if reviewer else None,
                 "sources": sorted(sources),
                 "validate": validate,
+                **identities(writer=writer, reviewer=reviewer),
+                **besides,
             }
         )
         yield Orchestrator(folder, context, guidance, team, validate=validate, told=told)

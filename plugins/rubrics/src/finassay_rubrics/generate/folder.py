@@ -6,6 +6,7 @@ drafts/OBLIGATION/TRY.json  violations.jsonl              what the writer handed
 reviews/CRITERION.TRY.json  scripts/                      what the reviewer found without seeing it
 moves.json  rubric.json  rubric.md  rubric.html           the rubric
 queue/ITEM.json                                           what waits for a person, with everything needed to decide
+ledger.jsonl  sealed/exchanges/                           what models were asked, answered and cost, where any were
 """
 
 import json
@@ -20,6 +21,8 @@ from finassay.api.errors import InvalidFileError, UsageError
 from finassay.records.files import write_atomically
 
 MAX_BYTES: Final = 64 * 2**20
+OF_MODELS: Final = frozenset(["sealed", "ledger.jsonl"])
+"""What the core keeps of calls to chat models, which may come before anything else is known."""
 
 
 @define
@@ -73,7 +76,7 @@ class RubricFolder:
     def claim(self, manifest: Mapping[str, Any]) -> None:
         """Begin a rubric here, or go on with it. Raises `UsageError` if another one lies here."""
         if not self.has("manifest.json"):
-            if self.root.is_dir() and any(not p.name.startswith(".") for p in self.root.iterdir()):
+            if self.root.is_dir() and any(not p.name.startswith(".") and p.name not in OF_MODELS for p in self.root.iterdir()):
                 raise UsageError(f"{self.root} holds something else", hint="Choose another --out.")
             self.write("manifest.json", manifest)
             return
