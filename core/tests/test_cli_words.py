@@ -331,10 +331,11 @@ def test_what_a_plugin_says_is_on_its_line(tmp_path, monkeypatch, capsys):
 def test_doctor_of_the_core_alone_advises_what_helps(monkeypatch, capsys):
     monkeypatch.setattr(Catalog, "installed", classmethod(lambda cls: cls([])))
     code, out, _ = run(capsys, "doctor")
-    assert code == 0
+    assert code == 1  # no run can be held
     assert "install the plugin finassay-sandbox-bubblewrap" in out
     assert "apt-get" not in out
-    assert "grammars: none is installed\n" in out
+    assert "!!  grammars: none is installed\n" in out
+    assert "--  channels: none is installed\n" in out
 
 
 def test_a_new_agent_is_told_what_conformance_needs(tmp_path, capsys):

@@ -58,10 +58,16 @@ def program(found, upstreams=()):
 def doctor(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
 
-    def call(**makers):
+    def call(fails=False, **makers):
         installed(monkeypatch, **makers)
-        assert not main(["doctor", "--agents"])
-        return capsys.readouterr().out.splitlines()
+        if fails:
+            with pytest.raises(SystemExit, match="1"):
+                main(["doctor", "--agents"])
+        else:
+            assert not main(["doctor", "--agents"])
+        out, err = capsys.readouterr()
+        assert bool(err) == fails
+        return out.splitlines()
 
     return call
 
@@ -71,6 +77,7 @@ def test_a_line_for_each_with_what_is_wrong_and_a_hint(doctor):
         raise UsageError("it needs a command", hint="Name one.")
 
     lines = doctor(
+        fails=True,
         plain=lambda options: ScriptedAgent(),
         good=program(Diagnosis("/bin/foo", "1.2.3", "a login of its own")),
         gone=program(Diagnosis("foo", problem="foo was not found", hint="Install it.")),
@@ -79,27 +86,36 @@ def test_a_line_for_each_with_what_is_wrong_and_a_hint(doctor):
     )
     assert lines == [
         "--  agent choosy: it needs a command  (Name one.)",
-        "--  agent crashing: its own check failed: RuntimeError: a bug",
+        "!!  agent crashing: its own check failed: RuntimeError: a bug",
         "--  agent gone: foo: foo was not found  (Install it.)",
         "ok  agent good: /bin/foo 1.2.3, starts; a login of its own",
         "ok  agent plain: version 1, comes with its distribution",
+        "2 ok; 2 not set up, needed only by a run that names it (agent choosy, agent gone); 1 to mend",
     ]
+
+
+def test_programs_that_are_not_here_are_no_failure_unless_the_settings_declare_one(doctor, tmp_path):
+    gone = program(Diagnosis("foo", problem="foo was not found", hint="Install it."))
+    assert doctor(gone=gone)[-1] == "0 ok; 1 not set up, needed only by a run that names it (agent gone); nothing to mend"
+    (tmp_path / "finassay.toml").write_text("[run.agents]\nmine = 'gone'\n")
+    lines = doctor(fails=True, gone=gone)
+    assert lines == ["!!  agent mine (gone): foo: foo was not found  (Install it.)", "0 ok; 1 to mend"]
 
 
 @pytest.mark.parametrize(("problems", "expected"), [(["no key for tower"], "--"), ([], "ok")])
 def test_whether_its_model_calls_can_be_paid(doctor, problems, expected):
     gateway = types.SimpleNamespace(id="standard", problems=lambda upstreams, channels: problems, secrets=tuple, open=None, close=None)
     good = program(Diagnosis("/bin/foo", "1.2.3", "a key behind the gateway"), ("tower",))
-    (line,) = doctor(good=good, standard=lambda options: gateway)
+    line, _ = doctor(good=good, standard=lambda options: gateway)
     assert line.startswith(expected)
     assert ("no key for tower" in line) == bool(problems)
-    (line,) = doctor(good=good)
+    line, _ = doctor(good=good)
     assert "no gateway 'standard'" in line
 
 
 def test_options_of_the_settings_file_count(doctor, tmp_path):
     (tmp_path / "finassay.toml").write_text("[run.agents.mine]\nid = 'named'\noptions = {program = '/opt/foo'}\n")
-    (line,) = doctor(named=lambda options: program(Diagnosis(options.program, "2"))(options))
+    line, _ = doctor(named=lambda options: program(Diagnosis(options.program, "2"))(options))
     assert line == "ok  agent mine (named): /opt/foo 2, starts"
 
 
@@ -109,12 +125,12 @@ def test_two_agents_of_one_kind_are_told_apart_and_one_that_is_not_installed_is_
         "[run.agents.mine]\nid = 'named'\noptions = {program = '/opt/foo'}\n"
         "[run.agents.slip]\nid = 'named'\noptions = {progam = '/opt/foo'}\n"
     )
-    lines = doctor(named=lambda options: program(Diagnosis(options.program, "2"))(options))
+    *lines, _ = doctor(fails=True, named=lambda options: program(Diagnosis(options.program, "2"))(options))
     assert lines == [
         "ok  agent mine (named): /opt/foo 2, starts",
         "ok  agent named: none 2, starts",
-        "--  agent slip (named): has no option 'progam'  (Did you mean 'program'? Its options: program.)",
-        "--  agent gone (nmed): no agent 'nmed'  (Did you mean 'named'? Installed: named.)",
+        "!!  agent slip (named): has no option 'progam'  (Did you mean 'program'? Its options: program.)",
+        "!!  agent gone (nmed): no agent 'nmed'  (Did you mean 'named'? Installed: named.)",
     ]
 
 

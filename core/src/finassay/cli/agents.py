@@ -9,8 +9,8 @@ from attrs import frozen
 
 from finassay.api.agent import Agent, Diagnosable, Diagnosis
 from finassay.api.errors import CatalogError, FinassayError
-from finassay.catalog.catalog import Catalog, called
-from finassay.cli.models import Line
+from finassay.catalog.catalog import BrokenComponentError, Catalog, called
+from finassay.cli.findings import Findings
 from finassay.config.settings import configured_agents
 
 SECONDS: Final = 30.0
@@ -22,9 +22,11 @@ class _Told:
     ok: bool
     detail: str
     hint: str = ""
+    broken: bool = False
+    """It would work nowhere: its distribution is at fault, not what is missing here."""
 
 
-def tell_agents(catalog: Catalog, line: Line) -> None:
+def tell_agents(catalog: Catalog, line: Findings) -> None:
     """One line for each agent that `finassay.toml` declares, by its alias, and for each other one that is installed. Spends nothing."""
     declared = configured_agents(Path.cwd())
     wanted = [(alias, choice.id, choice.options) for alias, choice in declared.items()]
@@ -41,7 +43,8 @@ def tell_agents(catalog: Catalog, line: Line) -> None:
             except TimeoutError:
                 told = _Told(False, f"no answer within {SECONDS:.0f} s")
             short = id.rpartition(":")[2]
-            line(told.ok, f"agent {alias} ({short})" if alias not in ("", short) else f"agent {short}", told.detail, told.hint)
+            who = f"agent {alias} ({short})" if alias not in ("", short) else f"agent {short}"
+            line(told.ok, who, told.detail, told.hint, needed=alias != "" or told.broken)
 
 
 def _qualified(catalog: Catalog, id: str) -> str:
@@ -56,17 +59,20 @@ def _told(catalog: Catalog, alias: str, id: str, options: Mapping[str, Any]) -> 
     try:
         offer = catalog.find("agent", id)
         factory = catalog.factory(offer)
+        if alias:
+            catalog.options(offer, factory, options, alias)
         if getattr(factory, "takes_models", False) or getattr(factory, "takes_components", False):
             return _Told(True, "works through components that a run names; nothing of its own to start")
         agent: Agent = catalog.make(offer, factory, catalog.options(offer, factory, options, alias))
     except FinassayError as error:  # also an option that it cannot do without
-        return _Told(False, str(error).removeprefix(f"{called('agent', alias, id.rpartition(':')[2])}: "), error.hint)
+        said = str(error).removeprefix(f"{called('agent', alias, id.rpartition(':')[2])}: ")
+        return _Told(False, said, error.hint, isinstance(error, BrokenComponentError))
     if not isinstance(agent, Diagnosable):
         return _Told(True, f"version {agent.version}, comes with its distribution")
     try:
         found = agent.diagnose()
     except Exception as error:  # somebody else's code
-        return _Told(False, f"its own check failed: {type(error).__name__}: {error}")
+        return _Told(False, f"its own check failed: {type(error).__name__}: {error}", broken=True)
     return _words(found, [] if found.problem else _unpaid(catalog, agent))
 
 

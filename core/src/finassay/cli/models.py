@@ -1,7 +1,6 @@
 """What `finassay doctor --models` says: each provider, whether a key is there, and a tiny call if one is asked for."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,15 +8,14 @@ from finassay.api.credentials import credential_source
 from finassay.api.errors import CatalogError, FinassayError
 from finassay.api.model import ChatMessage, ChatRequest
 from finassay.catalog.catalog import Catalog
+from finassay.cli.findings import Findings
 
-Line = Callable[[bool, str, str, str], None]
-"""Prints a line: whether it is well, about what, what, and a hint where it is not."""
 PATIENCE_SECONDS: Final = 20.0
 MAX_TOKENS: Final = 1024
 """Of the answer to a tiny call: models that think first need room for it, and what is not used costs nothing."""
 
 
-def tell_providers(catalog: Catalog, line: Line) -> None:
+def tell_providers(catalog: Catalog, line: Findings) -> None:
     """One line for each installed provider. Contacts nobody."""
     offers = catalog.offers("model")
     if not offers:
@@ -26,7 +24,7 @@ def tell_providers(catalog: Catalog, line: Line) -> None:
         try:
             names = tuple(getattr(catalog.factory(catalog.find("model", offer.qualified)), "credentials", ()))
         except CatalogError as error:
-            line(False, f"model {offer.id}", str(error), error.hint)
+            line(False, f"model {offer.id}", str(error), error.hint, needed=True)
             continue
         source = credential_source(names)
         if not names:
@@ -37,7 +35,7 @@ def tell_providers(catalog: Catalog, line: Line) -> None:
             line(False, f"model {offer.id}", "no key", f"set {' or '.join(names)}, or keep it in a keyring")
 
 
-def call_model(catalog: Catalog, name: str, options: dict[str, Any], line: Line) -> None:
+def call_model(catalog: Catalog, name: str, options: dict[str, Any], line: Findings) -> None:
     """One tiny call, told in one line with its tokens and cost. Raises what the provider raises."""
     from finassay.config.settings import ProviderSettings, RunSettings, provider_settings
     from finassay.models.service import ModelService, split_name
