@@ -1,9 +1,8 @@
 """Agreement of a rubric's verdicts with people's, and of a rubric's values with an expert's."""
 
-import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from attrs import frozen
 
@@ -12,10 +11,9 @@ from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number
 from finassay_rubrics.grading.score import BAD, GOOD
 from finassay_rubrics.grading.years import years_in
+from finassay_rubrics.measure.statistics import by_verdict, kappa, macro_f1, with_interval
 from finassay_rubrics.record.rubric import Criterion, Route, Rubric
 
-RESAMPLES: Final = 1_000
-SEED: Final = 20_26
 GOOD_WORDS: Final = (*GOOD, "pass", "correct", "yes", "true")
 BAD_WORDS: Final = (*BAD, "fail", "incorrect", "no", "false")
 
@@ -31,55 +29,35 @@ class Pair:
     person: bool
 
 
-@frozen
-class Interval:
-    """A figure with its 95 % bootstrap interval over queries; bounds None with fewer than two queries."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
 def verdict_of(word: str) -> bool | None:
     """met or unmet, in the usual words; None for everything that is no verdict (cannot assess, not scored)."""
     plain = word.strip().lower()
     return True if plain in GOOD_WORDS else False if plain in BAD_WORDS else None
 
 
-def kappa(pairs: Sequence[Pair]) -> float | None:
-    """Cohen's kappa; None where one side uses a single verdict."""
-    from sklearn.metrics import cohen_kappa_score
-
-    if len({p.program for p in pairs}) < 2 or len({p.person for p in pairs}) < 2:
-        return None
-    return float(cohen_kappa_score([p.person for p in pairs], [p.program for p in pairs]))
+def kappa_of(pairs: Sequence[Pair]) -> float | None:
+    """Cohen's kappa of program and people; None where one side uses a single verdict."""
+    return kappa([p.program for p in pairs], [p.person for p in pairs])
 
 
-def macro_f1(pairs: Sequence[Pair]) -> float | None:
+def macro_f1_of(pairs: Sequence[Pair]) -> float | None:
     """Mean F1 of met and unmet; None without pairs."""
-    from sklearn.metrics import f1_score
-
-    if not pairs:
-        return None
-    return float(f1_score([p.person for p in pairs], [p.program for p in pairs], average="macro", labels=[True, False], zero_division=0.0))
+    return macro_f1([p.program for p in pairs], [p.person for p in pairs])
 
 
-def with_interval(pairs: Sequence[Pair], figure: Callable[[Sequence[Pair]], float | None]) -> Interval | None:
-    """A figure with an interval from whole queries drawn again: verdicts on one query are not independent."""
-    value = figure(pairs)
-    if value is None:
-        return None
-    groups: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        groups.setdefault(pair.query, []).append(pair)
-    if len(groups) < 2:
-        return Interval(value)
-    draw, names = random.Random(SEED), sorted(groups)
-    drawn = [figure([p for name in draw.choices(names, k=len(names)) for p in groups[name]]) for _ in range(RESAMPLES)]
-    known = sorted(v for v in drawn if v is not None)
-    if len(known) < RESAMPLES // 2:
-        return Interval(value)
-    return Interval(value, known[int(0.025 * len(known))], known[min(len(known) - 1, int(0.975 * len(known)))])
+def accuracy_of(pairs: Sequence[Pair]) -> float | None:
+    """Share of equal verdicts; None without pairs."""
+    return sum(p.program == p.person for p in pairs) / len(pairs) if pairs else None
+
+
+def agreement_json(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Counts, and figures with intervals over queries."""
+    shown = {}
+    for name, figure in (("accuracy", accuracy_of), ("kappa", kappa_of), ("macro_f1", macro_f1_of)):
+        found = with_interval(pairs, figure, lambda pair: pair.query)
+        shown[name] = None if found is None else found.json()
+    program, person = [p.program for p in pairs], [p.person for p in pairs]
+    return {"queries": len({p.query for p in pairs}), "verdicts": len(pairs), **shown, "by_verdict": by_verdict(program, person)}
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -118,7 +96,8 @@ def values(generated: Rubric, expert: Rubric) -> Values:
     return Values(_against(expert, generated), _against(generated, expert))
 
 
-def _numeric(rubric: Rubric) -> list[Criterion]:
+def numeric(rubric: Rubric) -> list[Criterion]:
+    """Criteria that test a grounded figure."""
     return [
         c
         for c in rubric.criteria
@@ -127,9 +106,9 @@ def _numeric(rubric: Rubric) -> list[Criterion]:
 
 
 def _against(wanted: Rubric, offered: Rubric) -> tuple[Matched, ...]:
-    others = _numeric(offered)
+    others = numeric(offered)
     out = []
-    for criterion in _numeric(wanted):
+    for criterion in numeric(wanted):
         routes = [r for r in criterion.expected if isinstance(r.value, Decimal)]
         found = [(other, rank) for other in others if (rank := _rank(routes, other, criterion)) is not None]
         best = min(found, key=lambda f: (-_alike(criterion, f[0]), f[1]), default=None)
@@ -138,6 +117,11 @@ def _against(wanted: Rubric, offered: Rubric) -> tuple[Matched, ...]:
         nearest = f"{near.id}: {near.text[:80]} ({near.expected[0].value})" if near is not None and best is None else ""
         out.append(Matched(criterion.id, shown, best[0].id if best else "", best is not None and best[1] == 0, nearest))
     return tuple(out)
+
+
+def same_value(criterion: Criterion, other: Criterion) -> bool:
+    """Whether some route of each states the same value, for periods that do not exclude each other."""
+    return _rank([r for r in criterion.expected if isinstance(r.value, Decimal)], other, criterion) is not None
 
 
 def _rank(routes: Sequence[Route], other: Criterion, criterion: Criterion) -> int | None:
