@@ -1,11 +1,66 @@
-"""Composition: points moved between obligations after research, by rule, few and each for a ground. It sees criteria without their values."""
+"""Composition: points moved between obligations after research, few and each for a ground. It sees criteria without their values.
+
+`finassay_rubrics.budget` holds whoever composes to its bounds; here is the composer that needs no model.
+"""
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Final
+from typing import Any, ClassVar, Final, Protocol
+
+from attrs import frozen
 
 from finassay_rubrics.budget import MAX_MOVED, MAX_TIMES, MIN_POINTS, bears_points, cents_of, move_violations, points
 from finassay_rubrics.record.rubric import Criterion, Move, Obligation
+
+
+@frozen
+class Composition:
+    """Moves that keep the bounds, and how they came about."""
+
+    moves: tuple[Move, ...]
+    returned: tuple[tuple[str, ...], ...] = ()
+    """What was wrong with proposals, a tuple for each that was sent back."""
+    failed: str = ""
+    """Why the frozen points stand, where no proposal held."""
+
+    def data(self) -> dict[str, Any]:
+        moves = [m.model_dump(mode="json", by_alias=True) for m in self.moves]
+        return {"moves": moves, "returned": [list(one) for one in self.returned], "failed": self.failed}
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> "Composition":
+        """Raises `ValueError`, `KeyError`, `TypeError`."""
+        moves = tuple(Move.model_validate(one) for one in data["moves"])
+        return cls(moves, tuple(tuple(map(str, one)) for one in data["returned"]), str(data["failed"]))
+
+
+class Composer(Protocol):
+    """Moves points."""
+
+    @property
+    def id(self) -> str: ...
+
+    def shown(self, obligations: Sequence[Obligation], criteria: Sequence[Criterion]) -> dict[str, Any]:
+        """What it would be shown, as JSON data: the same is composed once."""
+        ...
+
+    def compose(self, obligations: Sequence[Obligation], criteria: Sequence[Criterion]) -> Composition:
+        """Raises `ProviderError`, `BudgetError` where a model is asked."""
+        ...
+
+
+@frozen
+class RuleComposer:
+    """By rule, offline: see `composed`."""
+
+    id: ClassVar[str] = "rules"
+
+    def shown(self, obligations: Sequence[Obligation], criteria: Sequence[Criterion]) -> dict[str, Any]:
+        return {}
+
+    def compose(self, obligations: Sequence[Obligation], criteria: Sequence[Criterion]) -> Composition:
+        return Composition(composed(obligations, criteria))
+
 
 KEPT: Final = Decimal("0.5")
 """Share of its frozen points that an obligation of form alone keeps."""

@@ -1,6 +1,7 @@
 """What waits for a person, and what a person decided: files beside the rubric, `queue/ITEM.json` and `queue/ITEM.decision.json`."""
 
 import re
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, Literal
 
@@ -108,6 +109,27 @@ def decided(criterion: Criterion, decision: Decision, desk: Desk) -> Criterion:
     )
 
 
+def with_decisions(
+    folder: RubricFolder, criteria: Sequence[Criterion], waiting: Sequence[Waiting], desk: Desk
+) -> tuple[tuple[Criterion, ...], tuple[Waiting, ...]]:
+    """Criteria and what waits, with what a person decided meanwhile. Raises as `decision_of` and `decided`."""
+    proposed = {w.item: Criterion.model_validate(c) for w in waiting for c in w.about["criteria"] if c["id"] == w.item}
+    changed: dict[str, Criterion] = {}
+    for criterion in criteria:
+        decision = decision_of(folder, criterion.id)
+        if decision is not None:
+            changed[criterion.id] = decided(proposed.get(criterion.id, criterion), decision, desk)
+    settled = {w.item for w in waiting if w.item in changed or decision_of(folder, w.item) is not None}
+    left = tuple(w for w in waiting if w.item not in settled and not (changed and _of_these(w, changed)))
+    return tuple(changed.get(c.id, c) for c in criteria), left
+
+
+def _of_these(waiting: Waiting, changed: Mapping[str, Criterion]) -> bool:
+    """Whether a person decided on every criterion that something waits with."""
+    ids = [c["id"] for c in waiting.about.get("criteria", ())]
+    return bool(ids) and all(i in changed for i in ids)
+
+
 def _stated(criterion: Criterion, decision: Decision, desk: Desk) -> Route:
     base = criterion.expected[0] if criterion.expected else Route(value="", period=criterion.period)
     assert decision.value is not None
@@ -172,4 +194,4 @@ def _noted(criterion: Criterion, words: str) -> str:
     return "; ".join(filter(None, (criterion.notes, words)))[:2000]
 
 
-__all__ = ["Decision", "Waiting", "decide", "decided", "decision_of"]
+__all__ = ["Decision", "Waiting", "decide", "decided", "decision_of", "with_decisions"]
