@@ -9,10 +9,11 @@ import pytest
 from finassay.api.strategy import Stance
 from finassay_checks.fidelity.shown import Shown
 from finassay_checks.model import Table
-from finassay_checks.recompute.audit import Outcome, audit
+from finassay_checks.recompute.audit import audit
 from finassay_checks.recompute.audit_statements import by_rule
 from finassay_checks.recompute.costs import costs
 from finassay_checks.recompute.information import information_of
+from finassay_checks.recompute.outcome import Outcome
 from finassay_checks.recompute.panel import Panel
 from finassay_checks.recompute.reaching import _is_daily, _of_state, _shifted
 from finassay_checks.roles.context import Context

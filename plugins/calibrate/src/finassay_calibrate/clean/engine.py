@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from attrs import frozen
 
-from finassay_calibrate.market.known import DIRECTIONS
+from finassay_calibrate.market.known import DIRECTIONS, known_factors
 from finassay_calibrate.market.synthetic import Array, SyntheticMarket
 from finassay_reference.delivered.engine import signals as reference_signals
 from finassay_reference.delivered.engine.market import Market
@@ -44,7 +44,7 @@ class FullSignals(Signals):
 
     def __init__(self, source: SyntheticMarket, market: Market, settings: Settings, plants: Plants = NOTHING) -> None:
         self.market, self.strategy = market, settings
-        known = source.factors if plants.factors is None else plants.factors
+        known = known_factors(source) if plants.factors is None else plants.factors
         seen = ahead(market, plants.peek)
         rows, self.directions = [], []
         for name in settings.factors:

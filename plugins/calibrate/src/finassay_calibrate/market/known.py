@@ -1,5 +1,7 @@
 """Company figures as they were known at each close: the latest announced version of the latest announced quarters."""
 
+from functools import lru_cache
+
 import numpy as np
 import pandas as pd
 
@@ -18,6 +20,7 @@ DIRECTIONS = {
 """Factors that prices cannot serve: 1 if high is good, -1 if low is good."""
 
 
+@lru_cache(maxsize=16)
 def known_factors(market: SyntheticMarket, column: str = "announced") -> dict[str, Array]:
     """Factor id to values, T x N. `column` is the date from which a row counts as known (a look-ahead uses `period_end`).
 

@@ -58,13 +58,6 @@ class SyntheticMarket:
         return len(self.dates)
 
     @cached_property
-    def factors(self) -> dict[str, Array]:
-        """Values of the factors that prices cannot serve, T x N, as known at each close: announced values only."""
-        from finassay_calibrate.market.known import known_factors
-
-        return known_factors(self)
-
-    @cached_property
     def announcements(self) -> NDArray[np.bool_]:
         """T x N: first announcements of a quarter (no restatements) known by the close of that session."""
         found = np.zeros((self.sessions, len(self.tickers)), dtype=bool)

@@ -1,7 +1,7 @@
 """From what a portfolio's curve can be recomputed: fills, round trips, positions, weights, the equity file alone, or prices alone."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -10,15 +10,14 @@ from attrs import Factory, frozen
 from finassay.api.delivery import Package
 from finassay_checks.audit.book import CAPITAL, Books, books
 from finassay_checks.audit.capital import time_weighted
+from finassay_checks.audit.curve import delivered_curve
 from finassay_checks.audit.prices import held_prices
 from finassay_checks.audit.reported import statements
+from finassay_checks.audit.wealth import step
 from finassay_checks.audit.weights import weighted
 from finassay_checks.delivered import read_delivery
 from finassay_checks.model import Delivered, Role
 from finassay_checks.recompute.conventions import Alternative, Curve
-from finassay_checks.recompute.metrics import periods_per_year
-from finassay_checks.recompute.panel import ABSURD
-from finassay_checks.recompute.rebuilt import ABSURD_RETURN
 
 Source = Literal["fills", "round trips", "positions", "weights", "equity", "returns", "prices"]
 
@@ -116,55 +115,6 @@ def _unadjusted(raw: pd.Series) -> Mapping[str, tuple[Alternative, ...]]:
     path = Curve.of(raw).path
     names = ("total_return", "annual_return", "annual_vol", "sharpe", "sortino", "max_drawdown")
     return {name: (Alternative("external_flows_counted_as_return", own_value(name, path), "fault"),) for name in names}
-
-
-def step(dates: pd.DatetimeIndex) -> Any:
-    """One period of a series: a business day, or the median spacing of a coarser one."""
-    if len(dates) < 3 or periods_per_year(dates) >= 252:
-        return pd.offsets.BDay(1)
-    spacing = pd.Series(dates).diff().median()
-    return pd.offsets.MonthEnd(1) if periods_per_year(dates) == 12 else spacing
-
-
-def delivered_curve(package: Package) -> pd.Series | None:
-    """The delivered values by date; from returns, compounded from 1.0 one period before the first."""
-    from finassay_checks.audit.periods import curve_of_periods
-
-    frame = package.fact(read_delivery).frame("equity")
-    if frame is None:
-        made = package.fact(curve_of_periods)
-        frame = _only_index(package) if made is None else None
-        if frame is None:
-            return made
-    rows = frame[frame["date"].notna()].drop_duplicates("date", keep="last").sort_values("date")
-    index = pd.DatetimeIndex(rows["date"])
-    equity = pd.Series(rows["equity"].to_numpy(dtype=float), index=index)
-    equity = equity[equity.abs() < ABSURD].dropna()
-    if len(equity) >= 2:
-        return equity
-    returns = pd.Series(rows["ret"].to_numpy(dtype=float), index=index)
-    return compounded(returns[returns.abs() < ABSURD_RETURN])
-
-
-def _only_index(package: Package) -> pd.DataFrame | None:
-    """The values named as an index or a benchmark where nothing else that could make a curve was delivered: reported figures are about them."""
-    delivered = package.fact(read_delivery)
-    others = ("prices", "trades", "round_trips", "positions", "weights", "equity", "periods")
-    if any(t.role in others and t.table.current for t in delivered.role_tables):
-        return None
-    series = [t for t in delivered.role_tables if t.role == "benchmark" and t.table.current]
-    return series[0].frame if len(series) == 1 else None
-
-
-def compounded(returns: pd.Series) -> pd.Series | None:
-    """Wealth of dated returns, 1.0 one period before the first; None for fewer than two."""
-    returns = returns.dropna()
-    if len(returns) < 2:
-        return None
-    index = pd.DatetimeIndex(returns.index)
-    start = pd.Series([1.0], index=pd.DatetimeIndex([index[0] - step(index)]))
-    wealth: pd.Series = pd.concat([start, (1.0 + returns).cumprod()])
-    return wealth
 
 
 def finite(value: float | None) -> float | None:

@@ -8,6 +8,7 @@ import pandas as pd
 from attrs import frozen
 
 from finassay.api.delivery import Package
+from finassay_checks.audit.curve import delivered_curve
 from finassay_checks.audit.reported import statements
 from finassay_checks.delivered import read_delivery
 from finassay_checks.model import Delivered
@@ -165,8 +166,6 @@ def _fitted(load: Floats, wanted: Floats) -> float:
 
 def _of_positions(package: Package, positions: pd.DataFrame, panel: Panel) -> Books | None:
     """Shares held from each date of the table on, at carried closes, plus cash in money; None where cash is not delivered."""
-    from finassay_checks.audit.basis import delivered_curve
-
     cash_rows = positions[positions["ticker"] == CASH]
     stock = positions[(positions["ticker"] != CASH) & positions["shares"].notna()]
     if stock.empty or not set(stock["ticker"].unique()) <= set(panel.tickers):

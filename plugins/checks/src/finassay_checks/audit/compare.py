@@ -7,8 +7,9 @@ import numpy as np
 from attrs import evolve
 
 from finassay.api.delivery import Package
-from finassay_checks.audit.basis import Basis, basis, delivered_curve, equity_basis, finite
+from finassay_checks.audit.basis import Basis, basis, equity_basis, finite
 from finassay_checks.audit.book import CAPITAL, books
+from finassay_checks.audit.curve import delivered_curve
 from finassay_checks.audit.explained import named
 from finassay_checks.audit.labels import COUNTS, FRACTIONS, frequency_of, words_of
 from finassay_checks.audit.model import AuditMetric

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from finassay.api.delivery import Package
+from finassay_checks.audit.wealth import compounded
 from finassay_checks.delivered import read_delivery
 from finassay_checks.model import RoleTable, Table
 from finassay_checks.roles import names
@@ -40,8 +41,6 @@ def period_end(text: str) -> pd.Timestamp | None:
 
 def curve_of_periods(package: Package) -> pd.Series | None:
     """The wealth of the only table of labelled periods with a return each; None without one, or with several."""
-    from finassay_checks.audit.basis import compounded
-
     found = package.fact(period_tables)
     return compounded(found[0][1]) if len(found) == 1 else None
 

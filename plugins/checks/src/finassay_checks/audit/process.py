@@ -14,9 +14,10 @@ from finassay_checks.audit.book import books
 from finassay_checks.audit.model import AuditFinding, Severity
 from finassay_checks.audit.reported import statements
 from finassay_checks.delivered import read_delivery
-from finassay_checks.recompute.audit import Outcome, audit
+from finassay_checks.recompute.audit import audit
 from finassay_checks.recompute.chain import chain
 from finassay_checks.recompute.costs import costs
+from finassay_checks.recompute.outcome import Outcome
 from finassay_checks.recompute.rebuilt import rebuilding
 
 NAMES = {

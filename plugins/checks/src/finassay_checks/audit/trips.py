@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from finassay.api.delivery import Package
 from finassay_checks.audit.book import Books, books
+from finassay_checks.audit.curve import delivered_curve
 from finassay_checks.delivered import read_delivery
 from finassay_checks.recompute.conventions import Alternative, Kind
 from finassay_checks.recompute.panel import Floats
@@ -128,8 +129,6 @@ def joined_words(frame: pd.DataFrame) -> "pd.Series[str]":
 
 def _last_session(package: Package) -> pd.Timestamp | None:
     """The last date of the prices, else of the delivered curve."""
-    from finassay_checks.audit.basis import delivered_curve
-
     panel = package.fact(price_panel)
     if panel is not None and len(panel.dates):
         return pd.Timestamp(panel.dates[-1])

@@ -2,11 +2,9 @@
 else at the rebuilt portfolio."""
 
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 import pandas as pd
-from attrs import frozen
 from numpy.typing import NDArray
 
 from finassay.api.delivery import Package
@@ -15,31 +13,16 @@ from finassay_checks.model import Role
 from finassay_checks.recompute import audit_statements, stated
 from finassay_checks.recompute.holdings import audited_holdings, delivered_cash, delivered_holdings
 from finassay_checks.recompute.matches import metric_matches
+from finassay_checks.recompute.outcome import Outcome, Status
 from finassay_checks.recompute.panel import CASH, Floats
 from finassay_checks.recompute.prices_of_fills import fill_prices, fill_values
 from finassay_checks.recompute.rebuilt import APART, delivered_curve, fill_log, price_panel, rebuilding
 from finassay_checks.recompute.round_trips import shares_after
 from finassay_checks.recompute.schedule import KEPT, schedule
 
-Status = Literal["pass", "fail", "n/a", "unverifiable"]
 MOST_DAYS = 0.99
 RUN = 5
 """More sessions than this in a row outside the band fail a share test too."""
-
-
-@frozen
-class Outcome:
-    """One check's outcome. `wants` names the delivered part whose absence made it unverifiable; `ambiguous` that there were several."""
-
-    letter: str
-    title: str
-    status: Status
-    found: str = ""
-    expected: str = ""
-    where: str = ""
-    rows: tuple[str, ...] = ()
-    wants: str = ""
-    ambiguous: bool = False
 
 
 def audit(package: Package) -> tuple[Outcome, ...]:

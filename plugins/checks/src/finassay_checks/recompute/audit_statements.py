@@ -1,7 +1,7 @@
 """Audit checks that compare the log with what the text states: cash flows, schedule, fees, period."""
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -12,14 +12,12 @@ from finassay_checks.delivered import read_delivery
 from finassay_checks.model import Delivered
 from finassay_checks.recompute import stated
 from finassay_checks.recompute.matches import metric_matches
+from finassay_checks.recompute.outcome import Outcome
 from finassay_checks.recompute.panel import Floats
 from finassay_checks.recompute.rebuilt import Rebuilding, delivered_curve, price_panel, rebuilding
 from finassay_checks.recompute.repeats import repeated_rows
 from finassay_checks.recompute.reported_period import agrees, reported_periods
 from finassay_checks.sessions import sessions_between
-
-if TYPE_CHECKING:
-    from finassay_checks.recompute.audit import Outcome
 
 FEES_WITHIN = 0.02
 CASH_WITHIN = 0.0005
@@ -95,7 +93,7 @@ _NOTHING_DUE = ("no rebalance after the first", "no entry")
 """What a test of a rule says where everything it needs was delivered and the rule never came up."""
 
 
-def by_rule(package: Package, rule: str, blank: "Outcome") -> "Outcome":
+def by_rule(package: Package, rule: str, blank: Outcome) -> Outcome:
     """Drift bands and event entries, by the tests of 2.5."""
     from finassay.api.strategy import Stance
     from finassay_checks.fidelity.execution import drift_band_test, on_event_test
