@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from datetime import date
 from decimal import Decimal
@@ -15,7 +16,7 @@ import pytest
 from attrs import evolve
 from rubric_team import GENERAL, PAGE, QUERY, TWO, Scripted, Shelf, criterion, digest, found, honest, made, script_runner, working
 
-from finassay.api.errors import ProviderError, UsageError
+from finassay.api.errors import FinassayError, ProviderError, UsageError
 from finassay.api.guidance import Rule, Violation
 from finassay.api.research import Derivation, Draft, DraftRoute, ScriptError
 from finassay_rubrics.generate.decisions import Decision, decide
@@ -197,12 +198,77 @@ def test_a_quote_that_does_not_hold_comes_back(tmp_path, change, said):
 def test_a_script_that_loops_writes_or_reaches_out_ends_in_the_queue(tmp_path, code, said):
 
     def writes(assignment, desk):
-        desk.runner = evolve(desk.runner, seconds=1.0)
+        desk.desk.runner = evolve(desk.desk.runner, seconds=1.0)
         return Draft((criterion("O1.1", found(desk, script=code)),))
 
     rubric = made(tmp_path / "r", Scripted("one", writes=writes))
     assert rubric.status == "queued"
     assert said in rubric.queued[0]
+
+
+@pytest.mark.parametrize("who", ["writer", "reviewer"])
+def test_who_never_returns_costs_the_obligation_and_not_the_run(tmp_path, who):
+    late, ended = threading.Event(), threading.Event()
+
+    def waits(asked, desk):
+        late.wait(20)
+        try:
+            desk.find("Orchard Toolworks")
+        except FinassayError as error:
+            ended.said = str(error)
+        ended.set()
+
+    team = {who: Scripted(who, writes=waits, derives=waits)}
+    out = tmp_path / "r"
+    started = time.monotonic()
+    rubric = made(out, query=TWO, seconds=0.3, **team)
+    assert time.monotonic() - started < 10
+    assert rubric.status == "queued"
+    assert all(c.status == "unresolved" for c in rubric.criteria)
+    told = " ".join(rubric.queued)
+    assert "did not come back within" in told
+    assert "from an earlier call, and still has not" in told
+    before = len(lines(out, "sources.jsonl"))
+    late.set()
+    assert ended.wait(10)
+    assert "the time for this is over" in ended.said
+    assert len(lines(out, "sources.jsonl")) == before
+
+
+def test_a_question_that_gives_its_answer_away_is_not_asked(tmp_path):
+    def writes(assignment, desk):
+        one = criterion("O1.1", found(desk))
+        return Draft((evolve(one, question=evolve(one.question, text="States the revenue of FY2022, 4,812 million")),))
+
+    reviewer = Scripted("other")
+    rubric = made(tmp_path / "r", Scripted("one", writes=writes), reviewer)
+    assert not reviewer.asked
+    assert rubric.criteria[0].status == "unresolved"
+    assert "gives the value away: '4,812'" in rubric.queued[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "agrees"),
+    [
+        ("resin cost more than in 2021", True),
+        ("Resin, which cost more than in 2021", True),
+        ("resin cost less than in 2021", False),
+        ("resin did not cost more than in 2021", False),
+        ("a new warehouse was opened", False),
+    ],
+)
+def test_words_that_two_found_agree_where_they_say_the_same(tmp_path, said, agrees):
+    def words(desk, text):
+        return evolve(found(desk), value=text, unit="", script=None, inputs=(), quotes=())
+
+    def writes(assignment, desk):
+        return Draft((evolve(criterion("O1.1", words(desk, "resin cost more than in 2021")), kind="text", must_pass=False),))
+
+    team = Scripted("one", writes=writes), Scripted("other", derives=lambda q, d: words(d, said))
+    pack = evolve(GENERAL, rules=tuple(r for r in GENERAL.rules if r.id != "R08"))  # without evidence here, which would be the same passage
+    rubric = made(tmp_path / "r", *team, guidance=pack)
+    verdict = rubric.criteria[0].review[0].verdict if rubric.criteria[0].review else "none"
+    assert verdict == ("agrees" if agrees else "differs")
 
 
 def test_a_source_without_dates_shows_nothing(tmp_path):

@@ -105,10 +105,14 @@ class Question:
     period: Period | None = None
     convention: str = ""
     """`TOPIC:ROUTE` whose value is wanted; empty for the only one."""
+    convention_text: str = ""
+    """The convention in words."""
     unit: str = ""
     decimals: int | None = None
     documents: tuple[str, ...] = ()
     """References of documents that may be used; any if it is empty."""
+    instructions: str = ""
+    """What guidance packs tell whoever derives values."""
 
 
 class Desk(Protocol):
@@ -143,6 +147,8 @@ class Assignment:
     """Ids of the context's bindings that the obligation stands on."""
     returned: tuple[str, ...] = ()
     """Why the last draft came back: violations, and values that the reviewer did not find."""
+    draft: Mapping[str, Json] = Factory(dict)
+    """The last draft as JSON, if one came back: a `Draft` with its fields."""
 
 
 @frozen

@@ -17,6 +17,7 @@ from finassay.runs.coderunner import SandboxCodeRunner
 from finassay.runs.interpreter import interpreter_folders
 from finassay.runs.sources import GuardedSource
 from finassay_rubrics.context.contextualize import context_digest
+from finassay_rubrics.generate.bounded import SECONDS, Bounded
 from finassay_rubrics.generate.desk import RecordedDesk
 from finassay_rubrics.generate.folder import RubricFolder
 from finassay_rubrics.generate.orchestrate import Orchestrator, Team, Told, silent
@@ -29,6 +30,17 @@ def identities(**roles: Any) -> dict[str, Any]:
     """`ROLE_identity` of everybody who tells one: models with their families and options, digests of prompts."""
     found = {f"{role}_identity": getattr(one, "identity", None) for role, one in roles.items()}
     return {name: dict(own) for name, own in found.items() if isinstance(own, Mapping)}
+
+
+def _told_apart(writer: Researcher, reviewer: Researcher) -> None:
+    """Raises `UsageError` for two models of which one's family is not known: it may be the other's."""
+    models = [one for one in (writer, reviewer) if getattr(type(one), "takes_models", False)]
+    unknown = [one for one in models if one.family in ("", "unknown")]
+    if len(models) > 1 and unknown:
+        raise UsageError(
+            f"the family of {unknown[0].id} is not known, so that it may be that of the other",
+            hint="Take a model whose maker its name tells, name the family where its provider has the option, or take an offline researcher.",
+        )
 
 
 @contextmanager
@@ -79,12 +91,16 @@ def at_work(
     same_family: bool = False,
     told: Told = silent,
     besides: Mapping[str, Any] = NOTHING,
+    seconds: float = SECONDS,
 ) -> Iterator[Orchestrator]:
     """An orchestrator for one rubric in `out`. Raises `UsageError` for two researchers of one family, or another rubric in `out`.
 
     `besides` is what else the rubric rests on, by name: other models with the digests of their prompts. It stands in `manifest.json`.
+    `seconds` bounds each call of a researcher.
     """
     writer, reviewer = who
+    if reviewer is not None and not same_family:
+        _told_apart(writer, reviewer)
     folder = RubricFolder(out)
     guarded: dict[str, Any] = {name: GuardedSource(source) for name, source in sources.items()}
     day = date.fromisoformat(str(context["cutoff"]["date"]))
@@ -94,7 +110,8 @@ def at_work(
             runner = own if role == "writer" else others
             return RecordedDesk(day, guarded, runner, lambda entry: folder.append("sources.jsonl", entry), role)
 
-        team = Team.checked(writer, reviewer, desk("writer"), desk("reviewer") if reviewer else None, same_family=same_family)
+        other = Bounded(reviewer, seconds) if reviewer else None
+        team = Team.checked(Bounded(writer, seconds), other, desk("writer"), desk("reviewer") if other else None, same_family=same_family)
         folder.claim(
             {
                 "context": context_digest(context),

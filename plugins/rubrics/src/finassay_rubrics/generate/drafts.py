@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from finassay.api.errors import FinassayError
+from finassay.api.errors import BudgetError, FinassayError
 from finassay.api.research import Assignment, Derivation, Desk, Draft, DraftCriterion, DraftRoute, Researcher
 
 MAX_CRITERIA: Final = 40
@@ -19,12 +19,18 @@ class NoDraftError(Exception):
     """Why what came is no draft; told to the writer, who may try again."""
 
 
+def stops_all(error: FinassayError) -> bool:
+    """Whether nothing can go on for now, so that the same command is to be given again: a source or model that is away, no money left, a key
+    that is refused."""
+    return error.retry or isinstance(error, BudgetError) or bool(getattr(error, "any_request", False))
+
+
 def drafted(writer: Researcher, assignment: Assignment, desk: Desk) -> Draft:
-    """A draft that is one, its ids safe for names of files. Raises `NoDraftError`; what a source or model cannot do now (`retry`) goes through."""
+    """A draft that is one, its ids safe for names of files. Raises `NoDraftError`; what stops a whole run (`stops_all`) goes through."""
     try:
         draft = writer.write(assignment, desk)
     except FinassayError as error:
-        if error.retry:
+        if stops_all(error):
             raise
         raise NoDraftError(f"the writer failed: {error}"[:500]) from error
     except Exception as error:  # somebody else's code
