@@ -50,12 +50,12 @@ def _written(work: Work, obligation: Obligation, place: str, returned: Sequence[
     """Drafts until nothing comes back, bounded; what then still does waits for a person."""
     best: tuple[Criterion, ...] = before.criteria if before else ()
     kept: tuple[Waiting, ...] = before.waiting if before else ()
-    last = _last_draft(work, obligation) if before else None
+    last = _last_draft(work, obligation, place) if before else None
     if before:
         _tell(work, obligation, 0, returned)
     for number in range(1, MAX_TRIES + 1):
         try:
-            draft = drafted(work.team.writer, _assignment(work, obligation, returned), work.team.writer_desk)
+            draft = drafted(work.team.writer, _assignment(work, obligation, returned, last), work.team.writer_desk)
         except NoDraftError as error:
             returned = [*(r for r in returned if r.criterion), Returned("", str(error))]
             _tell(work, obligation, number, returned[-1:])
@@ -75,7 +75,7 @@ def _written(work: Work, obligation: Obligation, place: str, returned: Sequence[
     return Part(part.criteria, (*part.waiting, *(w for w in kept if w.item not in named)))
 
 
-def _assignment(work: Work, obligation: Obligation, returned: Sequence[Returned]) -> Assignment:
+def _assignment(work: Work, obligation: Obligation, returned: Sequence[Returned], last: Any) -> Assignment:
     return Assignment(
         obligation=obligation.id,
         what=obligation.what,
@@ -86,13 +86,15 @@ def _assignment(work: Work, obligation: Obligation, returned: Sequence[Returned]
         conventions=dict(work.guidance.conventions),
         bindings=obligation.spans,
         returned=tuple(r.words for r in returned),
+        draft=last if isinstance(last, dict) else {},
     )
 
 
-def _last_draft(work: Work, obligation: Obligation) -> Any:
-    """The draft that was handed in last, as JSON."""
+def _last_draft(work: Work, obligation: Obligation, place: str) -> Any:
+    """The draft that was handed in last before those of `place`, as JSON: what a killed process left there is drafted again."""
     folder = work.folder.root / "drafts" / obligation.id
-    found = sorted(folder.glob("**/[0-9]*.json"), key=lambda p: (len(p.parts), p.parent.name, int(p.stem)))
+    before = (p for p in folder.glob("**/[0-9]*.json") if p.parent != work.folder.root / place)
+    found = sorted(before, key=lambda p: (len(p.parts), p.parent.name, int(p.stem)))
     return work.folder.read(str(found[-1].relative_to(work.folder.root))) if found else None
 
 
@@ -132,7 +134,8 @@ def _examined(work: Work, obligation: Obligation, draft: Draft, place: str) -> t
         if criterion.id in broken or work.team.reviewer is None or work.team.reviewer_desk is None:
             done.append(criterion)
             continue
-        reviews = reviewed(work.team.reviewer, work.team.reviewer_desk, criterion, source)
+        told = work.guidance.instructions.get("reviewer", "")
+        reviews = reviewed(work.team.reviewer, work.team.reviewer_desk, criterion, source, told)
         if reviews:
             name = f"reviews/{criterion.id}.{place.replace('/', '-')}.json"
             work.folder.write(name, [r.model_dump(mode="json", by_alias=True) for r in reviews])
