@@ -104,6 +104,8 @@ def _one_move(number: int, move: Move, known: set[str]) -> list[Violation]:
         found.append(Violation("R07", place, "moves points from an obligation to itself"))
     if move.points * 100 != (move.points * 100).to_integral_value():
         found.append(Violation("R07", place, f"{move.points} is no whole number of cents"))
+    if not move.reason.strip():
+        found.append(Violation("R07", place, "gives no reason"))
     if not move.ground:
         found.append(Violation("R07", place, "names no ground: parts, difficulty, formality, overlap or unresolved"))
     return found

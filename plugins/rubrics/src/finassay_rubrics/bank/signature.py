@@ -78,21 +78,25 @@ class Signature:
 def signature_of(query: str, bindings: Bindings) -> Signature:
     """The signature of a query with its bindings, by rule."""
     parts = tuple(sorted(set(_parts(query, bindings))))[:MAX_PARTS]
-    metrics = {part.metric for part in parts}
+    listed = {word for match in _LISTED.finditer(query) for word in re.findall(r"[A-Za-z.]+", match[0])}
+    names = {str(b.get("canonical") or b["span"]) for b in bindings["entities"]}
+    issuers = min(len({name.casefold() for name in names if name not in listed}), 2)
+    return framed(query, bindings, parts or (Part(FALLBACK, "other"),), issuers, _periods(bindings))
+
+
+def framed(query: str, bindings: Bindings, parts: tuple[Part, ...], issuers: int, periods: int) -> Signature:
+    """A signature whose conventions and frame follow from the bindings, whoever found its parts."""
     defined = bool(definitions(fold(query)).bodies)
     topics = set() if defined else {str(b.get("canonical")) for b in bindings["convention_topics"]}
-    known = {r.topic for m in metrics if m in table().metrics for r in table().metrics[m].routes}
+    known = {r.topic for m in {part.metric for part in parts} if m in table().metrics for r in table().metrics[m].routes}
     words = (
         ("own definition", defined),
         ("stated assumption", any(not re.search(r"\bdefined as\b", str(b["span"])) for b in bindings["assumptions"])),
         ("stated form", bool(bindings["output_constraints"])),
         ("population", bool(bindings["populations"])),
     )
-    listed = {word for match in _LISTED.finditer(query) for word in re.findall(r"[A-Za-z.]+", match[0])}
-    names = {str(b.get("canonical") or b["span"]) for b in bindings["entities"]}
-    issuers = min(len({name.casefold() for name in names if name not in listed}), 2)
     frame = tuple(word for word, holds in words if holds)
-    return Signature(parts or (Part(FALLBACK, "other"),), issuers, _periods(bindings), tuple(sorted(topics & known)), frame)
+    return Signature(parts, issuers, periods, tuple(sorted(topics & known)), frame)
 
 
 def _periods(bindings: Bindings) -> int:

@@ -36,13 +36,28 @@ def day_of(text: str) -> date:
 @click.argument("query")
 @click.option("--cutoff", required=True, help="Last day whose sources count, inclusive: 2023-03-01.")
 @click.option("--bank", type=click.Path(path_type=Path), help="A frozen task bank.")
-def command(query: str, cutoff: str, bank: Path | None) -> None:
+@click.option(
+    "--contextualizer",
+    default="rules",
+    show_default=True,
+    help="Who reads the query: rules, or a model as PROVIDER/NAME, held to the rules.",
+)
+@click.option("--guidance", "packs", multiple=True, default=("general",), show_default=True, help="Guidance pack; repeat to add one.")
+def command(query: str, cutoff: str, bank: Path | None, contextualizer: str, packs: tuple[str, ...]) -> None:
     """Take a query apart: signature, verbatim bindings, obligations, cutoff. Nothing is looked up.
 
     QUERY is the text, or a file that holds it.
     """
+    from finassay.catalog.catalog import Catalog
     from finassay_rubrics.bank.bank import read_bank
+    from finassay_rubrics.cli.generate import models_of
+    from finassay_rubrics.cli.guidance import guidance_of
+    from finassay_rubrics.cli.roles import roles_of
     from finassay_rubrics.context.contextualize import contextualize
 
     held = read_bank(bank).document if bank else None
-    click.echo(json.dumps(contextualize(query_of(query), day_of(cutoff), bank=held), indent=1, ensure_ascii=False))
+    catalog = Catalog.installed()
+    guidance, models = guidance_of(catalog, packs), models_of(catalog, None)
+    reader = roles_of(models, guidance, {"contextualizer": contextualizer}).contextualizer
+    made = contextualize(query_of(query), day_of(cutoff), bank=held, contextualizer=reader, rules=guidance.rules)
+    click.echo(json.dumps(made, indent=1, ensure_ascii=False))

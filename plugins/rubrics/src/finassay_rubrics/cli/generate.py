@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from finassay.catalog.catalog import Catalog
     from finassay.models.service import ModelService
 
-ROLES = ("writer", "reviewer")
+ROLES = ("writer", "reviewer", "contextualizer", "composer", "global-reviewer")
 """Who may be given options of its own."""
 
 
@@ -30,6 +30,14 @@ ROLES = ("writer", "reviewer")
 )
 @click.option(
     "--bank", type=click.Path(path_type=Path), help="A frozen task bank, whose criteria guide the writer where a task of it fits."
+)
+@click.option("--contextualizer", default="rules", show_default=True, help="Who takes the query apart: rules, or PROVIDER/MODEL.")
+@click.option("--composer", default="rules", show_default=True, help="Who moves points after research: rules, or PROVIDER/MODEL.")
+@click.option(
+    "--global-reviewer",
+    default="rules",
+    show_default=True,
+    help="Who looks at the whole: rules alone, or PROVIDER/MODEL of another family besides.",
 )
 @click.option("--no-validator", is_flag=True, help="Try what the validator is worth.")
 @click.option("--same-family", is_flag=True, help="Try what another family is worth.")
@@ -48,6 +56,9 @@ def command(
     writer: str,
     reviewer: str,
     bank: Path | None,
+    contextualizer: str,
+    composer: str,
+    global_reviewer: str,
     no_validator: bool,
     same_family: bool,
     budget: float | None,
@@ -58,21 +69,33 @@ def command(
     from finassay.catalog.catalog import Catalog
     from finassay_rubrics.bank.bank import bank_criteria, read_bank
     from finassay_rubrics.cli.guidance import guidance_of
+    from finassay_rubrics.cli.roles import roles_of
     from finassay_rubrics.cli.show import write_pages
-    from finassay_rubrics.context.contextualize import contextualize
+    from finassay_rubrics.context.contextualize import context_for
     from finassay_rubrics.generate.assembly import at_work
 
     catalog = Catalog.installed()
     models, own = models_of(catalog, out, budget), options_of(options)
-    held = read_bank(bank) if bank else None
-    context = contextualize(query_of(query), day_of(cutoff), bank=held.document if held else None)
-    guidance = guidance_of(catalog, packs)
+    held, day, guidance = read_bank(bank) if bank else None, day_of(cutoff), guidance_of(catalog, packs)
+    named = {"contextualizer": contextualizer, "composer": composer, "global-reviewer": global_reviewer}
+    roles = roles_of(models, guidance, named, own)
     wrote = _researcher(catalog, models, "writer", writer, own)
     who = wrote, None if reviewer == "none" else _researcher(catalog, models, "reviewer", reviewer, own)
     affordable(models)
     try:
+        context = context_for(out, query_of(query), day, held.document if held else None, roles.contextualizer, guidance.rules)
         with at_work(
-            out, context, guidance, who, open_sources(catalog, sources), validate=not no_validator, same_family=same_family, told=click.echo
+            out,
+            context,
+            guidance,
+            who,
+            open_sources(catalog, sources),
+            validate=not no_validator,
+            same_family=same_family,
+            told=click.echo,
+            besides=roles.besides,
+            composer=roles.composer,
+            global_reviewer=roles.global_reviewer,
         ) as orchestrator:
             orchestrator.bank_criteria = bank_criteria(held, context)
             rubric = orchestrator.make()

@@ -3,43 +3,76 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any, Final
 
 from finassay.api.errors import UsageError
-from finassay_rubrics.bank.signature import signature_of
+from finassay.api.guidance import Rule
 from finassay_rubrics.budget import MAX_OBLIGATIONS, Asked
-from finassay_rubrics.context.bind import bind
-from finassay_rubrics.context.cutoff import cutoff_of
+from finassay_rubrics.context.cutoff import Cutoff, cutoff_of
+from finassay_rubrics.context.reading import Contextualizer, Reading, RuleContextualizer
+from finassay_rubrics.validate.rules import RULES, violations
 
 MAX_QUERY: Final = 20_000
+MAX_BYTES: Final = 64 * 2**20
 _FORECAST: Final = re.compile(
     r"\b(forecast|project(?:ed|ion)?|expect(?:ed|ation)? (?:to|for)|will be|next (?:year|quarter)|outlook|price target)\b", re.IGNORECASE
 )
 
 
-def contextualize(query: str, cutoff: date, *, today: date | None = None, bank: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The context of a query. Nothing is looked up. Raises `UsageError` for an empty query, a cutoff that does not hold, or nothing asked."""
+def contextualize(
+    query: str,
+    cutoff: date,
+    *,
+    today: date | None = None,
+    bank: Mapping[str, Any] | None = None,
+    contextualizer: Contextualizer | None = None,
+    rules: Sequence[Rule] = RULES,
+) -> dict[str, Any]:
+    """The context of a query, read by rule or by a `contextualizer` whose readings are held to `rules`. Nothing is looked up.
+
+    Raises `UsageError` for an empty query, a cutoff that does not hold, or nothing asked; and what a contextualizer raises.
+    """
     if not query.strip():
         raise UsageError("the query is empty", hint="Name a file with the query, or give it as an argument.")
     if len(query) > MAX_QUERY:
         raise UsageError(f"the query has {len(query):,} characters; at most {MAX_QUERY:,} are read")
+    if not _is_text(query):
+        raise UsageError("the query is no text in UTF-8")
     held = cutoff_of(query, cutoff, today or datetime.now(UTC).date())
-    bindings = bind(query)
-    asked = obligations(bindings)
-    own = signature_of(query, bindings).text
-    if not asked:
+
+    def wrong(reading: Reading) -> list[str]:
+        found = violations(_context(query, reading, held, bank), "context", rules)
+        return [f"rule {v.rule}: {v.place}: {v.reason}" for v in found if v.place != "rule"]  # a broken rule is not the reader's fault
+
+    reading = (contextualizer or RuleContextualizer()).read(query, wrong)
+    if not reading.obligations:
         raise UsageError("the query asks for nothing: no metric and no question was found", hint="A rubric needs something to be answered.")
-    if len(asked) > MAX_OBLIGATIONS:
-        raise UsageError(f"the query asks for {len(asked)} things; at most {MAX_OBLIGATIONS} fit into one rubric", hint="Split it.")
+    if len(reading.obligations) > MAX_OBLIGATIONS:
+        count = len(reading.obligations)
+        raise UsageError(f"the query asks for {count} things; at most {MAX_OBLIGATIONS} fit into one rubric", hint="Split it.")
+    return _context(query, reading, held, bank)
+
+
+def _is_text(query: str) -> bool:
+    try:
+        query.encode("utf-8")
+    except UnicodeEncodeError:  # half of a character, or bytes of an argument that are none
+        return False
+    return True
+
+
+def _context(query: str, reading: Reading, held: Cutoff, bank: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What stands in `context.json`. The cutoff is written here, by code, whoever read the query."""
     return {
         "schema": "context/1",
         "query": query,
         "offsets": "code points, half-open, into query exactly as received",
-        "signature": own,
-        "bindings": bindings,
-        "obligations": [{"id": a.id, "what": a.what, "spans": list(a.spans), "offset": a.offset} for a in asked],
+        "signature": reading.signature,
+        "bindings": reading.bindings,
+        "obligations": [{"id": a.id, "what": a.what, "spans": list(a.spans), "offset": a.offset} for a in reading.obligations],
         "forecast": bool(_FORECAST.search(query)),
         "cutoff": {
             "date": held.date.isoformat(),
@@ -48,8 +81,9 @@ def contextualize(query: str, cutoff: date, *, today: date | None = None, bank: 
             "phrase_in_query": held.phrase,
             **({"agrees": held.agrees} if held.agrees is not None else {}),
         },
-        "bank": matched(own, bank),
+        "bank": matched(reading.signature, bank),
         "retrieval_calls_before_this": 0,
+        **({"contextualizer": dict(reading.by)} if reading.by else {}),
     }
 
 
@@ -57,33 +91,35 @@ def context_digest(context: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(context, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 
 
+def context_for(
+    folder: Path, query: str, cutoff: date, bank: Mapping[str, Any] | None, contextualizer: Contextualizer | None, rules: Sequence[Rule]
+) -> dict[str, Any]:
+    """The context of a rubric that is made in `folder`: one that goes on keeps its own, since a model might read the query differently today.
+
+    Raises as `contextualize`. That the kept one was not changed meanwhile is seen by its digest when the folder is claimed.
+    """
+    kept = _kept(folder / "context.json", query, cutoff, bank, contextualizer) if contextualizer else None
+    return kept or contextualize(query, cutoff, bank=bank, contextualizer=contextualizer, rules=rules)
+
+
+def _kept(path: Path, query: str, cutoff: date, bank: Mapping[str, Any] | None, contextualizer: Contextualizer) -> dict[str, Any] | None:
+    """The context that stands there, if the same was asked of the same reader."""
+    try:
+        found = json.loads(path.read_text("utf-8")) if path.stat().st_size <= MAX_BYTES else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    by, own, old = found.get("contextualizer"), found.get("cutoff"), found.get("bank")
+    same_reader = isinstance(by, Mapping) and all(by.get(name) == value for name, value in contextualizer.identity.items())
+    same_day = isinstance(own, Mapping) and own.get("date") == cutoff.isoformat()
+    same_bank = isinstance(old, Mapping) and old.get("bank", "") == (bank or {}).get("digest", "")
+    return found if same_reader and same_day and same_bank and found.get("query") == query else None
+
+
 def asked_of(context: Mapping[str, Any]) -> list[Asked]:
     """The obligations of a stored context."""
     return [Asked(str(o["id"]), str(o["what"]), tuple(o["spans"]), int(o["offset"])) for o in context["obligations"]]
-
-
-def obligations(bindings: Mapping[str, list[dict[str, Any]]]) -> list[Asked]:
-    """One deliverable and one metric each, or one thing to be explained or judged, or one artefact, in order of place.
-
-    Periods and entities do not split; a metric that is named twice, or stands inside what is to be explained, is one.
-    """
-    telling = [b for b in bindings["deliverables"] if b["type"] == "explain"]
-    found: list[tuple[int, str, list[str]]] = []
-    seen: dict[str, list[str]] = {}
-    for metric in bindings["metrics"]:
-        if any(t["start"] <= metric["start"] < t["end"] for t in telling):
-            continue
-        if metric["canonical"] in seen:
-            seen[metric["canonical"]].append(metric["id"])
-            continue
-        spans = [metric["id"]]
-        seen[metric["canonical"]] = spans
-        found.append((metric["start"], metric["span"], spans))
-    found += [(t["start"], t["span"], [t["id"]]) for t in telling]
-    found += [(b["start"], b["span"], [b["id"]]) for b in bindings["deliverables"] if b["type"] == "artefact"]
-    if not found:
-        found = [(b["start"], b["span"], [b["id"]]) for b in bindings["deliverables"] if b["type"] == "figure"]
-    return [Asked(f"O{n}", what, tuple(spans), start) for n, (start, what, spans) in enumerate(sorted(found), start=1)]
 
 
 def matched(own: str, bank: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -18,8 +18,10 @@ from finassay.runs.interpreter import interpreter_folders
 from finassay.runs.sources import GuardedSource
 from finassay_rubrics.context.contextualize import context_digest
 from finassay_rubrics.generate.bounded import SECONDS, Bounded
+from finassay_rubrics.generate.compose import Composer
 from finassay_rubrics.generate.desk import RecordedDesk
 from finassay_rubrics.generate.folder import RubricFolder
+from finassay_rubrics.generate.looks import GlobalReviewer
 from finassay_rubrics.generate.orchestrate import Orchestrator, Team, Told, silent
 from finassay_rubrics.generate.scripts import ScriptRunner
 
@@ -32,7 +34,7 @@ def identities(**roles: Any) -> dict[str, Any]:
     return {name: dict(own) for name, own in found.items() if isinstance(own, Mapping)}
 
 
-def _told_apart(writer: Researcher, reviewer: Researcher) -> None:
+def _told_apart(writer: Researcher, reviewer: Researcher | GlobalReviewer) -> None:
     """Raises `UsageError` for two models of which one's family is not known: it may be the other's."""
     models = [one for one in (writer, reviewer) if getattr(type(one), "takes_models", False)]
     unknown = [one for one in models if one.family in ("", "unknown")]
@@ -92,15 +94,19 @@ def at_work(
     told: Told = silent,
     besides: Mapping[str, Any] = NOTHING,
     seconds: float = SECONDS,
+    composer: Composer | None = None,
+    global_reviewer: GlobalReviewer | None = None,
 ) -> Iterator[Orchestrator]:
     """An orchestrator for one rubric in `out`. Raises `UsageError` for two researchers of one family, or another rubric in `out`.
 
     `besides` is what else the rubric rests on, by name: other models with the digests of their prompts. It stands in `manifest.json`.
-    `seconds` bounds each call of a researcher.
+    `seconds` bounds each call of a researcher. Without a `composer` points are moved by rule, without a `global_reviewer` rules alone look
+    at the whole.
     """
     writer, reviewer = who
-    if reviewer is not None and not same_family:
-        _told_apart(writer, reviewer)
+    for checks in (reviewer, global_reviewer):
+        if checks is not None and not same_family:
+            _told_apart(writer, checks)
     folder = RubricFolder(out)
     guarded: dict[str, Any] = {name: GuardedSource(source) for name, source in sources.items()}
     day = date.fromisoformat(str(context["cutoff"]["date"]))
@@ -111,7 +117,15 @@ def at_work(
             return RecordedDesk(day, guarded, runner, lambda entry: folder.append("sources.jsonl", entry), role)
 
         other = Bounded(reviewer, seconds) if reviewer else None
-        team = Team.checked(Bounded(writer, seconds), other, desk("writer"), desk("reviewer") if other else None, same_family=same_family)
+        team = Team.checked(
+            Bounded(writer, seconds),
+            other,
+            desk("writer"),
+            desk("reviewer") if other else None,
+            same_family=same_family,
+            composer=composer,
+            global_reviewer=global_reviewer,
+        )
         folder.claim(
             {
                 "context": context_digest(context),

@@ -5,12 +5,15 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Literal, Protocol
 
 from attrs import frozen
 
 from finassay_rubrics.budget import MAX_MOVED, MAX_TIMES, MIN_POINTS, bears_points, cents_of, move_violations, points
 from finassay_rubrics.record.rubric import Criterion, Move, Obligation
+
+Ground = Literal["parts", "difficulty", "formality", "overlap", "unresolved"]
+"""What a move may be made for."""
 
 
 @frozen

@@ -4,7 +4,6 @@ from typing import Any, Final, Literal, Protocol, get_args
 
 from attrs import asdict, frozen
 
-from finassay.api.guidance import Guidance
 from finassay_rubrics.record.rubric import Rubric
 
 Kind = Literal["redundancy", "double counting", "missing", "missing principle", "wording", "contradiction"]
@@ -60,10 +59,10 @@ class GlobalReviewer(Protocol):
     @property
     def family(self) -> str: ...
 
-    def shown(self, rubric: Rubric, guidance: Guidance) -> dict[str, Any]:
+    def shown(self, rubric: Rubric) -> dict[str, Any]:
         """What it would be shown, as JSON data: looks at the same are one look."""
         ...
 
-    def look(self, rubric: Rubric, guidance: Guidance) -> Look:
+    def look(self, rubric: Rubric) -> Look:
         """Raises `ProviderError`, `BudgetError`."""
         ...

@@ -58,8 +58,8 @@ def looked_at(work: Work, rubric: Rubric, parts: Mapping[str, Part]) -> Look:
     reviewer = work.team.global_reviewer
     if reviewer is None:
         return Look(())
-    shown = reviewer.shown(rubric, work.guidance)
-    look = once(work.folder, "looks", shown, lambda: reviewer.look(rubric, work.guidance), Look.data, Look.from_data)
+    shown = reviewer.shown(rubric)
+    look = once(work.folder, "looks", shown, lambda: reviewer.look(rubric), Look.data, Look.from_data)
     if look.failed:
         work.told(f"whole rubric: {look.failed}")
     settled = by_person(rubric.criteria) | _waiting(parts)
