@@ -7,19 +7,35 @@ import click
 
 from finassay.api.errors import InvalidFileError, UsageError
 
-FORMS = ("rubric", "vals", "healthbench", "autorubric")
-BY_SUFFIX = {".json": "rubric", ".yaml": "autorubric", ".yml": "autorubric"}
+FORMS = ("rubric", "vals", "vals-v2", "healthbench", "autorubric", "rewardkit", "rubric-spec", "promptfoo")
+"""Names of the forms; `record.exchange.forms.FORMS` holds how each is read and written."""
+BY_SUFFIX = {".json": "rubric", ".yaml": "autorubric", ".yml": "autorubric", ".toml": "rewardkit", ".csv": "vals-v2"}
 
 
 @click.command("convert")
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--from", "source_form", type=click.Choice(FORMS), help="Form of the source; told from the file where it can be.")
-@click.option("--to", "target_form", type=click.Choice(FORMS), help="Form of the target; .json is ours, .yaml autorubric's.")
+@click.option(
+    "--to",
+    "target_form",
+    type=click.Choice(FORMS),
+    help="Form of the target. By its name .json is ours, .yaml autorubric's, .toml rewardkit's, .csv vals-v2.",
+)
 @click.option("--cutoff", help="Of rubrics in forms that state none: 2023-03-01. Today, if not given.")
 @click.option("--query", default="", help="Of a rubric in a form that states none.")
 def command(source: Path, target: Path, source_form: str | None, target_form: str | None, cutoff: str | None, query: str) -> None:
-    """Turn rubrics into another form: ours, experts' rows of the Finance Agent benchmark, HealthBench items, autorubric's YAML.
+    """Turn rubrics into another form and back.
+
+    \b
+    rubric       ours: one JSON file, or a folder that holds it
+    vals         experts' rows of the Finance Agent benchmark, JSON lines
+    vals-v2      its second version: CSV with severities and must-pass
+    healthbench  HealthBench items, JSON lines
+    autorubric   autorubric's YAML
+    rewardkit    a judge's TOML of harbor-rewardkit
+    rubric-spec  rubric-spec's portable JSON
+    promptfoo    promptfoo's YAML, a test for each rubric
 
     Conventions, tolerances and evidence are in our form alone; in others the accepted values are told in words.
     """

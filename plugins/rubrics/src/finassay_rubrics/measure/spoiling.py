@@ -13,8 +13,20 @@ from finassay_rubrics.grading.numbers import numbers
 from finassay_rubrics.grading.score import Result, topic_of
 from finassay_rubrics.record.rubric import Criterion, Rubric
 
-HARMFUL: Final = ("wrong period", "stale value", "factor of ten", "sign", "mixed routes", "entity")
+HARMFUL: Final = ("wrong period", "stale value", "wrong unit", "factor of ten", "sign", "mixed routes", "entity")
 HARMLESS: Final = ("reordered", "paraphrased")
+_UNITS: Final = (
+    (r"\s?(?:million|mn|m)\b", " billion"),
+    (r"\s?(?:billion|bn)\b", " million"),
+    (r"\s?thousand\b", " million"),
+    (r"\s?(?:percentage points?|pp)\b", " basis points"),
+    (r"\s?(?:basis points?|bps?)\b", " percentage points"),
+    (r"\s?(?:%|percent\b)", "x"),
+    (r"\s?(?:x\b|times\b)", "%"),
+    (r"\s?days?\b", " months"),
+)
+"""A unit behind a figure, and another that makes it wrong."""
+_SCALE: Final = re.compile(r"(?:thousand|million|billion)(?=s?\b)", re.IGNORECASE)
 _SYNONYMS: Final = (
     (r"\bwas\b", "came to"),
     (r"\brose\b", "increased"),
@@ -61,8 +73,9 @@ def spoil(rubric: Rubric, text: str) -> list[Spoilt]:
     for how, changed, other in (
         *_swapped(figures, text),
         *_single(figures, text),
+        *_units(figures, text),
         *_mixed([f for f in figures if topic_of(f.criterion) not in score.mixed], text, score.routes),
-        *_entities(rubric, text),
+        *_entities(figures, rubric, text),
         *_harmless(text),
     ):
         if other == text:
@@ -111,8 +124,28 @@ def _single(figures: Sequence[_Figure], text: str) -> Iterator[tuple[str, str, s
         tenfold = f"{Decimal(digits[0].replace(',', '')) * 10:,f}"
         yield "factor of ten", one.criterion.id, _put(text, (one.span, one.text.replace(digits[0], tenfold, 1)))
         size = any("size" in r.sign_rule for r in one.criterion.expected)
-        if not size and found[0].value > 0:
+        if size:
+            continue
+        if found[0].value > 0:
             yield "sign", one.criterion.id, _put(text, (one.span, one.text.replace(digits[0], f"-{digits[0]}", 1)))
+        else:
+            yield "sign", one.criterion.id, _put(text, (one.span, re.sub(r"[-−–()]", "", one.text)))
+
+
+def _units(figures: Sequence[_Figure], text: str) -> Iterator[tuple[str, str, str]]:
+    """Another unit behind a figure, in front of which it stands by itself."""
+    for one in figures:
+        digits = re.search(r"\d[\d,]*(?:\.\d+)?\)?", one.text)
+        at = one.span[0] + digits.end() if digits else one.span[1]
+        for pattern, other in _UNITS:
+            if found := re.compile(pattern).match(text, at):
+                yield "wrong unit", one.criterion.id, text[:at] + other + text[found.end() :]
+                break
+    amounts = [one.criterion.id for one in figures if any(route.scale for route in one.criterion.expected)]
+    scales = sorted({match[0].lower() for match in _SCALE.finditer(text)})
+    if amounts and len(scales) == 1:  # the scale of a table or of all amounts, said once or throughout
+        other = "thousand" if scales[0] != "thousand" else "billion"
+        yield "wrong unit", ", ".join(amounts[:5]), _SCALE.sub(other, text)
 
 
 def _mixed(figures: Sequence[_Figure], text: str, routes: object) -> Iterator[tuple[str, str, str]]:
@@ -132,10 +165,10 @@ def _mixed(figures: Sequence[_Figure], text: str, routes: object) -> Iterator[tu
                 yield "mixed routes", one.criterion.id, _put(text, (one.span, one.text.replace(digits[0], other, 1)))
 
 
-def _entities(rubric: Rubric, text: str) -> Iterator[tuple[str, str, str]]:
-    """The names of two entities exchanged throughout."""
+def _entities(figures: Sequence[_Figure], rubric: Rubric, text: str) -> Iterator[tuple[str, str, str]]:
+    """The names of two entities exchanged throughout, where a figure of one of them was right."""
     names = sorted({c.entity for c in rubric.criteria if c.entity and c.entity in text})
-    if len(names) >= 2:
+    if len(names) >= 2 and any(one.criterion.entity in names[:2] for one in figures):
         first, second = names[:2]
         pattern = re.compile(f"{re.escape(first)}|{re.escape(second)}")
         yield "entity", f"{first}, {second}", pattern.sub(lambda m: second if m[0] == first else first, text)

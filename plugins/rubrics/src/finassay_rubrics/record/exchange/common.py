@@ -4,9 +4,10 @@ Foreign forms have neither sources nor conventions. Their expected values stand 
 What the record has no field for is kept in `writer`, so that writing the form again loses nothing.
 """
 
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from decimal import ROUND_DOWN, Decimal
+from decimal import ROUND_DOWN, Decimal, InvalidOperation
 from typing import Any, Final
 
 from attrs import frozen
@@ -17,6 +18,7 @@ from finassay_rubrics.record.rubric import Criterion, Obligation, Route, Rubric,
 OBLIGATION: Final = "O1"
 IMPORTED: Final = "as its author states it; no source was opened"
 MAX_CRITERIA: Final = 2_000
+MAX_WEIGHT: Final = 10**9
 _SCALES: Final = {Decimal(10) ** 3: "thousands", Decimal(10) ** 6: "millions", Decimal(10) ** 9: "billions", Decimal(10) ** 12: "trillions"}
 _UNITS: Final = {"percent": "percent", "points": "percentage points", "basis points": "basis points", "times": "times", "days": "days"}
 
@@ -104,17 +106,28 @@ def _unit(number: Number) -> str:
 
 
 def weights_of(rubric: Rubric, form: str) -> list[Decimal]:
-    """The weights that a rubric was imported with in this form; else its points, and -1 for a fault."""
-    kept = rubric.writer.get("weights") if rubric.writer.get("form") == form else None
+    """The weights that a rubric was imported with, in this form or in another that weighs its faults; else its points, and -1 for a fault."""
+    kept = rubric.writer.get("weights")
     if isinstance(kept, list) and len(kept) == len(rubric.criteria):
-        return [Decimal(str(w)) for w in kept]
+        weights = [Decimal(str(w)) for w in kept]
+        if rubric.writer.get("form") == form or all(weights):
+            return weights
     return [Decimal(-1) if c.kind == "prohibited" else c.points for c in rubric.criteria]
 
 
 def original_of(rubric: Rubric, form: str) -> dict[str, Any]:
     """What else the form held when the rubric was imported from it."""
     kept = rubric.writer.get("original") if rubric.writer.get("form") == form else None
-    return dict(kept) if isinstance(kept, Mapping) else {}
+    return {key: _without_decimals(value) for key, value in kept.items()} if isinstance(kept, Mapping) else {}
+
+
+def _without_decimals(data: Any) -> Any:
+    """As other forms are written: our own file is read with decimals, which JSON and YAML do not know."""
+    if isinstance(data, Decimal):
+        return float(data)
+    if isinstance(data, Mapping):
+        return {key: _without_decimals(value) for key, value in data.items()}
+    return [_without_decimals(one) for one in data] if isinstance(data, list | tuple) else data
 
 
 def said(criterion: Criterion) -> str:
@@ -126,3 +139,74 @@ def said(criterion: Criterion) -> str:
         shown = f"{route.value} {route.scale} {route.unit}".replace("  ", " ").strip()
         values.append(f"{shown} ({route.convention})" if route.topic and route.convention else shown)
     return f"{criterion.text}: {' or '.join(dict.fromkeys(values))}" if values else criterion.text
+
+
+# -- fields -----------------------------------------------------------------------------------------------------------
+
+
+def objects(row: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """A list of objects. Raises `ValueError`."""
+    rows = row.get(name)
+    if not isinstance(rows, list) or not all(isinstance(one, Mapping) for one in rows):
+        raise ValueError(f"{name}: expected a list of objects")
+    return rows
+
+
+def mapping(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """An object, empty where there is none. Raises `ValueError` for anything else."""
+    value = row.get(name)
+    if value is not None and not isinstance(value, Mapping):
+        raise ValueError(f"{name}: expected an object")
+    return value or {}
+
+
+def cutoff_in(row: Mapping[str, Any], given: date) -> date:
+    """The cutoff that a form holds, else the one that is given. Raises `ValueError`."""
+    return date.fromisoformat(str(row["cutoff"])) if row.get("cutoff") else given
+
+
+def words(row: Mapping[str, Any], name: str) -> str:
+    """Raises `ValueError` where there are none."""
+    value = row.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name}: expected words")
+    return value
+
+
+def figure(row: Mapping[str, Any], name: str) -> Decimal:
+    """Raises `ValueError` for what is no finite number."""
+    value = row.get(name)
+    try:
+        found = Decimal(str(value)) if isinstance(value, int | float | Decimal) and not isinstance(value, bool) else None
+    except InvalidOperation:
+        found = None
+    if found is None or not found.is_finite() or abs(found) > MAX_WEIGHT:
+        raise ValueError(f"{name}: expected a number, found {str(value)[:40]!r}")
+    return found
+
+
+def plain(value: Decimal) -> int | float:
+    """As JSON, YAML and TOML hold it."""
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def unseen(data: Any) -> Any:
+    """Data whose texts hold nothing that YAML and TOML cannot: control characters and halves of characters are replaced."""
+    if isinstance(data, str):
+        return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cs") and c not in "\t\n" else c for c in data)
+    if isinstance(data, Mapping):
+        return {unseen(key): unseen(value) for key, value in data.items()}
+    return [unseen(one) for one in data] if isinstance(data, list | tuple) else data
+
+
+# -- forms --------------------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Form:
+    """A form: its name, how many rubrics a file of it holds, and the two ways."""
+
+    name: str
+    many: bool
+    read: Callable[[str, date, str], list[Rubric]]
+    write: Callable[[Sequence[Rubric]], str]

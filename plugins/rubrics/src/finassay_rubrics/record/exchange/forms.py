@@ -1,16 +1,27 @@
-"""The forms: Finance Agent experts' rubrics and HealthBench-style items as JSON lines, autorubric's criteria as YAML."""
+"""All forms; here Finance Agent experts' rubrics and HealthBench-style items as JSON lines, autorubric's criteria as YAML, others beside."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import frozen
-
 from finassay.api.errors import InvalidFileError, UsageError
-from finassay_rubrics.record.exchange.common import Requirement, original_of, rubric_of, said, weights_of
+from finassay_rubrics.record.exchange import finance_v2, promptfoo, rewardkit, rubric_spec
+from finassay_rubrics.record.exchange.common import (
+    Form,
+    Requirement,
+    figure,
+    objects,
+    original_of,
+    plain,
+    rubric_of,
+    said,
+    weights_of,
+    words,
+)
 from finassay_rubrics.record.reading import read_rubric, rubric_json
 from finassay_rubrics.record.rubric import Rubric
 
@@ -27,13 +38,13 @@ AUTORUBRIC: Final = "autorubric"
 def from_vals(row: Mapping[str, Any], cutoff: date) -> Rubric:
     """`contradiction` rows repeat all values: they become faults without points that gate."""
     requirements = [
-        Requirement(_text(one, "criteria"), Decimal(one["operator"] == "correctness"), gate=one["operator"] == "contradiction")
-        for one in _objects(row, "rubric")
+        Requirement(words(one, "criteria"), Decimal(one["operator"] == "correctness"), gate=one["operator"] == "contradiction")
+        for one in objects(row, "rubric")
         if _operator(one)
     ]
     rest = {k: v for k, v in row.items() if k not in ("question", "rubric")}
     operators = [one["operator"] for one in row["rubric"]]
-    return rubric_of(_text(row, "question"), requirements, cutoff, VALS, {"rest": rest, "operators": operators, "order": list(row)})
+    return rubric_of(words(row, "question"), requirements, cutoff, VALS, {"rest": rest, "operators": operators, "order": list(row)})
 
 
 def _operator(one: Mapping[str, Any]) -> bool:
@@ -62,8 +73,8 @@ def from_healthbench(row: Mapping[str, Any], cutoff: date) -> Rubric:
     if not query.strip():
         raise ValueError("no prompt of a user")
     requirements = [
-        Requirement(_text(one, "criterion"), _number(one, "points"), tuple(str(t) for t in one.get("tags") or ()))
-        for one in _objects(row, "rubrics")
+        Requirement(words(one, "criterion"), figure(one, "points"), tuple(str(t) for t in one.get("tags") or ()))
+        for one in objects(row, "rubrics")
     ]
     extra = [{k: v for k, v in one.items() if k != "criterion"} for one in row["rubrics"]]
     return rubric_of(
@@ -79,7 +90,7 @@ def to_healthbench(rubric: Rubric) -> dict[str, Any]:
     """One item."""
     kept = original_of(rubric, HEALTHBENCH)
     extra = kept.get("extra") or [
-        {"points": _plain(w), "tags": [f"obligation:{c.obligation_id}", *(f"principle:{p}" for p in c.principles)]}
+        {"points": plain(w), "tags": [f"obligation:{c.obligation_id}", *(f"principle:{p}" for p in c.principles)]}
         for c, w in zip(rubric.criteria, weights_of(rubric, HEALTHBENCH), strict=True)
     ]
     rubrics = [{"criterion": said(c), **more} for c, more in zip(rubric.criteria, extra, strict=True)]
@@ -92,32 +103,38 @@ def to_healthbench(rubric: Rubric) -> dict[str, Any]:
 
 def from_autorubric(data: Any, cutoff: date, query: str) -> Rubric:
     """A list of criteria, or an object with that list as `criteria` or `rubric`; its `query` or `prompt` comes before `query`."""
-    rows = data
-    rest: dict[str, Any] = {}
+    rows, rest, name = data, {}, ""
     if isinstance(data, Mapping):
-        name = next((k for k in ("criteria", "rubric") if isinstance(data.get(k), list)), None)
-        if name is None:
-            raise ValueError("no list of criteria")
-        rows, rest = data[name], {k: v for k, v in data.items() if k != name}
+        name = next((k for k in ("criteria", "rubric") if isinstance(data.get(k), list)), "criteria")
+        rows = data[name] if name in data else _sections(data)
+        rest = {k: v for k, v in data.items() if k not in ("criteria", "rubric", "sections")}
         query = str(data.get("query") or data.get("prompt") or query)
-    else:
-        name = ""
-    objects = _objects({"criteria": rows}, "criteria")
+    found = objects({"criteria": rows}, "criteria")
     requirements = [
-        Requirement(_text(one, "requirement"), _number(one, "weight") if "weight" in one else Decimal(1), name=str(one.get("name", "")))
-        for one in objects
+        Requirement(words(one, "requirement"), figure(one, "weight") if "weight" in one else Decimal(1), name=str(one.get("name", "")))
+        for one in found
     ]
-    extra = [{k: v for k, v in one.items() if k != "requirement"} for one in objects]
+    extra = [{k: v for k, v in one.items() if k != "requirement"} for one in found]
     return rubric_of(
-        query, requirements, cutoff, AUTORUBRIC, {"rest": rest, "extra": extra, "key": name, "orders": [list(o) for o in objects]}
+        query, requirements, cutoff, AUTORUBRIC, {"rest": rest, "extra": extra, "key": name, "orders": [list(o) for o in found]}
     )
+
+
+def _sections(data: Mapping[str, Any]) -> list[Any]:
+    """Criteria in sections, or one level deeper as `rubric`; written again they stand in one list."""
+    inner = data["rubric"] if isinstance(data.get("rubric"), Mapping) else data
+    if isinstance(inner.get("criteria"), list):
+        return list(inner["criteria"])
+    if not isinstance(inner.get("sections"), list):
+        raise ValueError("no list of criteria")
+    return [one for section in objects(inner, "sections") for one in objects(section, "criteria")]
 
 
 def to_autorubric(rubric: Rubric) -> Any:
     """What the YAML file holds; a fault has a negative weight."""
     kept = original_of(rubric, AUTORUBRIC)
     extra = kept.get("extra") or [
-        {"name": c.id, "weight": _plain(w)} for c, w in zip(rubric.criteria, weights_of(rubric, AUTORUBRIC), strict=True)
+        {"name": c.id, "weight": plain(w)} for c, w in zip(rubric.criteria, weights_of(rubric, AUTORUBRIC), strict=True)
     ]
     rows = []
     for index, (criterion, more) in enumerate(zip(rubric.criteria, extra, strict=True)):
@@ -128,49 +145,7 @@ def to_autorubric(rubric: Rubric) -> Any:
     return {**kept["rest"], kept["key"]: rows} if kept["key"] else rows
 
 
-# -- fields -----------------------------------------------------------------------------------------------------------
-
-
-def _objects(row: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    rows = row.get(name)
-    if not isinstance(rows, list) or not all(isinstance(one, Mapping) for one in rows):
-        raise ValueError(f"{name}: expected a list of objects")
-    return rows
-
-
-def _text(row: Mapping[str, Any], name: str) -> str:
-    value = row.get(name)
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{name}: expected words")
-    return value
-
-
-def _number(row: Mapping[str, Any], name: str) -> Decimal:
-    value = row.get(name)
-    try:
-        number = Decimal(str(value)) if isinstance(value, int | float | Decimal) and not isinstance(value, bool) else None
-    except InvalidOperation:
-        number = None
-    if number is None or not number.is_finite() or abs(number) > 10**9:
-        raise ValueError(f"{name}: expected a number, found {str(value)[:40]!r}")
-    return number
-
-
-def _plain(value: Decimal) -> int | float:
-    return int(value) if value == value.to_integral_value() else float(value)
-
-
 # -- files ------------------------------------------------------------------------------------------------------------
-
-
-@frozen
-class Form:
-    """A form: its name, how many rubrics a file of it holds, and the two ways."""
-
-    name: str
-    many: bool
-    read: Callable[[str, date, str], list[Rubric]]
-    write: Callable[[Sequence[Rubric]], str]
 
 
 def _lines(one: Callable[[Mapping[str, Any], date], Rubric]) -> Callable[[str, date, str], list[Rubric]]:
@@ -217,14 +192,20 @@ FORMS: Final = {
         Form(VALS, True, _lines(from_vals), _written(to_vals)),
         Form(HEALTHBENCH, True, _lines(from_healthbench), _written(to_healthbench)),
         Form(AUTORUBRIC, False, _read_yaml, _write_yaml),
+        finance_v2.FORM,
+        rewardkit.FORM,
+        rubric_spec.FORM,
+        promptfoo.FORM,
     )
 }
 
 
 def form_of(path: Path, text: str) -> str:
-    """The form of a file, by its name and first line. Raises `UsageError` where neither tells."""
+    """The form of a file, by its name and beginning. Raises `UsageError` where neither tells."""
     if path.suffix in (".yaml", ".yml"):
-        return AUTORUBRIC
+        return promptfoo.PROMPTFOO if re.search(r"^(?:tests|prompts|providers)\s*:", text, re.MULTILINE) else AUTORUBRIC
+    if path.suffix in (".toml", ".csv"):
+        return rewardkit.REWARDKIT if path.suffix == ".toml" else finance_v2.VALS_V2
     try:
         first = json.loads(next((line for line in text.split("\n") if line.strip()), ""))
     except (ValueError, RecursionError):
@@ -238,7 +219,7 @@ def form_of(path: Path, text: str) -> str:
 
 def read(path: Path, cutoff: date, form: str = "", query: str = "") -> list[Rubric]:
     """The rubrics of a file: our own (a file or folder), or a foreign form. Raises `InvalidFileError`, `UsageError`."""
-    if path.is_dir() or form == OWN or (not form and path.suffix == ".json"):
+    if path.is_dir() or form == OWN:
         return [read_rubric(path)]
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -246,7 +227,9 @@ def read(path: Path, cutoff: date, form: str = "", query: str = "") -> list[Rubr
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFileError(f"{path}: cannot be read: {error}") from error
-    name = form or form_of(path, text)
+    if not form and path.suffix == ".json" and f'"{rubric_spec.VERSION}"' not in text[:4_000]:
+        return [read_rubric(path)]
+    name = form or (rubric_spec.RUBRIC_SPEC if path.suffix == ".json" else form_of(path, text))
     try:
         found = FORMS[name].read(text, cutoff, query or path.stem)
     except ValueError as error:
