@@ -40,7 +40,7 @@ def test_the_public_part_holds_no_belief(tmp_path):
         (lambda d: d["public"].update(extra=1), "unknown key 'extra'"),
         (lambda d: d["public"].pop("persona"), "'persona' is missing"),
         (lambda d: d["public"]["conditions"].update(cutoff="soon"), "a date such as"),
-        (lambda d: d["public"]["conditions"].update(max_turns="six"), "expected int"),
+        (lambda d: d["public"]["conditions"].update(max_turns="six"), "expected a whole number"),
         (lambda d: d["sealed"].update(belief=[]), "expected an object"),
         (lambda d: d.pop("sealed"), "'public' and 'sealed'"),
     ],

@@ -88,6 +88,12 @@ def test_a_malformed_memory_says_what_is_wrong_before_anything_is_spent(tmp_path
         around(tmp_path)
 
 
+def test_a_slip_in_a_memory_is_told_in_plain_words(tmp_path):
+    (tmp_path / "memory.json").write_text(json.dumps({**EMPTY, "entries": [{"id": "x", "txt": "a"}]}))
+    with pytest.raises(InvalidFileError, match=r"memory\.json: entries\.0: unknown key 'txt'"):
+        around(tmp_path)
+
+
 def test_a_memory_that_is_a_link_a_pipe_or_huge_is_not_read(tmp_path, monkeypatch):
     (tmp_path / "secret").write_text(json.dumps(EMPTY))
     memory = tmp_path / "memory"

@@ -53,6 +53,14 @@ def test_what_is_no_rubric_is_refused_in_one_line(broken):
     assert "\n" not in str(told.value)
 
 
+def test_a_slip_in_a_rubric_is_told_in_plain_words():
+    with pytest.raises(InvalidFileError, match=r"here: unknown key 'cutof'") as told:
+        rubric_of(small(cutof="2024-01-01"), "here")
+    assert "Did you mean 'cutoff'?" in told.value.hint
+    with pytest.raises(InvalidFileError, match=r"here: cutoff takes a date, and is 'soon'"):
+        rubric_of(small(cutoff="soon"), "here")
+
+
 def test_values_stay_exact():
     assert rubric_of(small(), "here").criteria[0].points == Decimal("100.00")
     assert '"points": "100.00"' in rubric_json(rubric_of(small(), "here"))

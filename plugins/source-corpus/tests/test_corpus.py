@@ -228,6 +228,18 @@ def test_bad_metadata_name_their_line(tmp_path, text):
     assert "\n" not in str(error.value)
 
 
+def test_a_slip_in_metadata_is_told_in_plain_words(tmp_path):
+    (tmp_path / "a.txt").write_text("x", "utf-8")
+    for row, line, hint in (
+        ({"reference": "a", "titel": "x"}, "unknown key 'titel'", "Did you mean 'title'?"),
+        ({"reference": "a", "published": "yesterday"}, "published takes a date, and is 'yesterday'", "For example: 2019-12-31"),
+    ):
+        (tmp_path / "documents.jsonl").write_text(json.dumps(row), "utf-8")
+        with pytest.raises(InvalidFileError, match=line) as error:
+            source(tmp_path).items()
+        assert hint in error.value.hint
+
+
 def test_two_files_of_one_reference_are_refused(tmp_path):
     for name in ("a.txt", "a.md"):
         (tmp_path / name).write_text("x", "utf-8")

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from finassay.api.amiss import first_amiss
 from finassay.api.errors import InvalidFileError, UsageError
 from finassay_memory.files import Collected, below, is_scratch, opened, read_file, sweep, write_file
 from finassay_memory.notes import Bounds, Entry, Memory, Review, Snapshot, rendered
@@ -84,7 +85,7 @@ class MemoryFolder:
         try:
             return StoredMemory.model_validate_json(data).memory()
         except ValueError as error:  # pydantic's errors too
-            raise InvalidFileError(f"{self.path / FILE}: {_first(error)}", hint=_HINT) from None
+            raise InvalidFileError(f"{self.path / FILE}: {_first(error, StoredMemory)}", hint=_HINT) from None
 
     # -- what sessions are told ---------------------------------------------------------------------------------------
 
@@ -117,7 +118,7 @@ class MemoryFolder:
         try:
             snapshot = StoredSnapshot.model_validate_json(data).snapshot()
         except ValueError as error:
-            raise InvalidFileError(f"{self.path / SNAPSHOTS / name}: {_first(error)}", hint=_GONE) from None
+            raise InvalidFileError(f"{self.path / SNAPSHOTS / name}: {_first(error, StoredSnapshot)}", hint=_GONE) from None
         if snapshot.digest != digest:
             raise InvalidFileError(f"{self.path / SNAPSHOTS / name}: was changed since it was written", hint=_GONE)
         return snapshot
@@ -198,13 +199,9 @@ def _dumped(value: Any) -> bytes:
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
 
-def _first(error: ValueError) -> str:
-    errors = getattr(error, "errors", None)
-    if not callable(errors):
-        return str(error)[:300]
-    first = errors()[0]
-    where = ".".join(map(str, first["loc"]))
-    return f"{where}: {first['msg']}"[:300] if where else str(first["msg"])[:300]
+def _first(error: ValueError, model: Any) -> str:
+    """What is wrong, in a line; pydantic is imported only where a memory is read."""
+    return (first_amiss(error, model).line() if hasattr(error, "errors") else str(error))[:300]
 
 
 def _is_run(folder: Path) -> bool:

@@ -2,7 +2,7 @@
 
 import difflib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -114,31 +114,39 @@ class Catalog:
             raise _broken(offer, f"was written for API version {factory.api_version}; this finassay supports {supported}")
         return factory
 
-    def options(self, offer: Offer, factory: Any, options: Mapping[str, Any], alias: str = "") -> Any:
+    def options(self, offer: Offer, factory: Any, options: Mapping[str, Any], alias: str = "", beside: Sequence[str] = ()) -> Any:
         """The options object from plain values. Raises `UsageError` that names the unknown or wrong option and the known ones.
 
-        `alias` is what the person who wrote the options calls the component; the error names it by that.
+        `alias` is what the person who wrote the options calls the component; the error names it by that. `beside` are names that may stand
+        beside its options where they are written, and so may have been meant.
         """
         from pydantic import ValidationError
 
-        from finassay.catalog.amiss import option_problem
+        from finassay.catalog.options import option_problem
 
         try:
             return factory.Options.model_validate(dict(options))
         except ValidationError as error:
-            problem, hint = option_problem(error, factory.Options, offer.kind, alias or offer.id)
+            problem, hint = option_problem(error, factory.Options, offer.kind, alias or offer.id, beside)
             raise UsageError(f"{called(offer.kind, alias, offer.id)}: {problem}", hint=hint) from error
 
     def create(
-        self, kind: str, name: str, options: Mapping[str, Any] | None = None, models: Models | None = None, *, alias: str = ""
+        self,
+        kind: str,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        models: Models | None = None,
+        *,
+        alias: str = "",
+        beside: Sequence[str] = (),
     ) -> tuple[Any, Origin]:
-        """A ready component and where it came from. A factory with `takes_models` is handed `models`; `alias` as in `options`.
+        """A ready component and where it came from. A factory with `takes_models` is handed `models`; the rest is as in `options`.
 
         Raises `CatalogError` or `UsageError`.
         """
         offer = self.find(kind, name)
         factory = self.factory(offer)
-        return self.make(offer, factory, self.options(offer, factory, options or {}, alias), models), offer.origin
+        return self.make(offer, factory, self.options(offer, factory, options or {}, alias, beside), models), offer.origin
 
     def make(self, offer: Offer, factory: Any, settings: Any, models: Models | None = None) -> Any:
         """A component from its factory and options, handed what it takes besides. Raises `CatalogError`, or what the factory itself raises of ours."""
@@ -187,7 +195,7 @@ class _Components:
 
 
 def called(kind: str, alias: str, id: str) -> str:
-    """A component as an error names it: `agent 'opus' (claude-code)` where a person gave it a name, else `agent 'claude-code'`."""
+    """A component as an error names it: `agent 'mine' (its-id)` where a person gave it a name, else `agent 'its-id'`."""
     return f"{kind} {alias!r} ({id})" if alias and alias != id else f"{kind} {id!r}"
 
 

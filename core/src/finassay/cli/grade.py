@@ -35,6 +35,7 @@ class Dollars(click.ParamType[float]):
 @click.option(
     "--judge", help="Grade with this judge and the options given here; it takes over none of the run's.  [default: the run's judge]"
 )
+@click.option("--guidance", multiple=True, help="Guidance pack for the judge in place of the run's own; 'none' for none. Repeatable.")
 @click.option("--jobs", type=click.IntRange(min=0), default=0, help="Gradings at the same time.  [default: one for each processor]")
 @click.option(
     "-o", "--option", "options", multiple=True, help="Option of the judge: judge.KEY=VALUE. Without --judge it amends the run's judge."
@@ -47,6 +48,7 @@ def grade(
     run: Path,
     session: str | None,
     judge: str | None,
+    guidance: tuple[str, ...],
     jobs: int,
     options: tuple[str, ...],
     budget: float | None,
@@ -70,7 +72,7 @@ def grade(
 
     folder = RunFolder(run)
     recorded = recorded_settings(folder.manifest(), folder.manifest_path)
-    settings = regrading(recorded, judge, options, {"budget_usd": budget, "session_budget_usd": session_budget})
+    settings = regrading(recorded, judge, options, {"budget_usd": budget, "session_budget_usd": session_budget}, guidance)
     whose = whose_budget(recorded, {"budget_usd": budget, "session_budget_usd": session_budget})
     _refuse_early(Catalog.installed(), settings, run, whose)
     failed: list[SessionKey] = []
@@ -136,14 +138,17 @@ def whose_budget(recorded: Any, given: dict[str, float | None]) -> str:
     return f"the run was begun with {' and '.join(own)}, which holds here as well: give another amount, or 0 for none" if own else ""
 
 
-def regrading(settings: Any, judge: str | None, options: tuple[str, ...], money: dict[str, float | None]) -> Any:
-    """A run's settings with another judge, other options or budgets, and the providers' settings as they are now.
+def regrading(
+    settings: Any, judge: str | None, options: tuple[str, ...], money: dict[str, float | None], guidance: tuple[str, ...] = ()
+) -> Any:
+    """A run's settings with another judge, other options, guidance or budgets, and the providers' settings as they are now.
 
     A judge that is named has the options that are given, and no others, also if it is the run's own; where none is named, they amend those
     of the run's judge. Raises `UsageError`.
     """
     from pydantic import ValidationError
 
+    from finassay.api.amiss import first_amiss
     from finassay.config.settings import RunSettings, parse_options, provider_settings
 
     given = parse_options(options)
@@ -152,9 +157,10 @@ def regrading(settings: Any, judge: str | None, options: tuple[str, ...], money:
     kept = {} if judge else settings.judge.options
     chosen = {"id": judge or settings.judge.id, "options": {**kept, **given.get("judge", {})}}
     limits = {name: value or None for name, value in money.items() if value is not None}
-    merged = {**settings.model_dump(), "models": provider_settings(settings, Path.cwd()), "judge": chosen, **limits}
+    packs = {"guidance": tuple(dict.fromkeys(name for name in guidance if name != "none"))} if guidance else {}
+    merged = {**settings.model_dump(), "models": provider_settings(settings, Path.cwd()), "judge": chosen, **packs, **limits}
     try:
         return RunSettings.model_validate(merged)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        amiss = first_amiss(error, RunSettings)
+        raise UsageError(amiss.line("setting"), hint=amiss.hint) from error

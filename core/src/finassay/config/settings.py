@@ -6,17 +6,19 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from attrs import frozen
+from attrs import evolve, frozen
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from finassay.api.amiss import first_amiss, nearest
 from finassay.api.errors import InvalidFileError, UsageError
 from finassay.records.masking import secrets_around
 
 FILE = "finassay.toml"
 PREFIX = "FINASSAY_"
+M = TypeVar("M", bound=BaseModel)
 
 
 class Choice(BaseModel):
@@ -95,6 +97,9 @@ class RunSettings(BaseModel):
     simulator: Choice = Field(default=Choice(id="policy"), description="Who plays the user.")
     judge: Choice = Field(default=Choice(id="lexical"), description="Who grades meaning.")
     reader: Choice = Field(default=Choice(id="standard"), description="Who prepares what the judge reads.")
+    guidance: tuple[str, ...] = Field(
+        default=(), max_length=8, description="Guidance packs whose words the judge gets, and whose questions are reported."
+    )
     sandbox: Choice = Field(default=Choice(id="auto"), description="Where agents run; 'auto' takes the installed one that isolates most.")
     gateway: Choice = Field(default=Choice(id="standard"), description="How agents reach model APIs and channels without a key.")
     channels: dict[str, Choice] = Field(
@@ -146,39 +151,39 @@ def load_settings(flags: Mapping[str, Any], *, folder: Path, environment: Mappin
     try:
         return Settings(RunSettings.model_validate(merged), origins)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        origin = origins.get(str(first["loc"][0]), "settings")
-        field = RunSettings.model_fields.get(str(first["loc"][0]))
-        about = f"{first['loc'][0]}: {field.description}" if field else f"Known settings: {', '.join(RunSettings.model_fields)}."
-        raise UsageError(f"{origin}: {key}: {first['msg']}", hint=about) from error
+        amiss = first_amiss(error, RunSettings)
+        origin = origins.get(amiss.path[0], "settings") if amiss.path else "settings"
+        raise UsageError(f"{origin}: {amiss.line('setting')}", hint=amiss.hint) from error
 
 
 def provider_settings(recorded: RunSettings, folder: Path) -> dict[str, ProviderSettings]:
     """How providers are used: as the run was told, with what `finassay.toml` says of providers now. Raises `UsageError`, `InvalidFileError`."""
-    told = _from_file(folder / FILE).get("models", {})
-    try:
-        return {**recorded.models, **{str(name): ProviderSettings.model_validate(value) for name, value in dict(told).items()}}
-    except (ValidationError, ValueError, TypeError) as error:
-        raise UsageError(f"{FILE}: models: {error}") from error
+    return {**recorded.models, **_declared("models", ProviderSettings, folder)}
 
 
 def declared_channels(folder: Path) -> dict[str, str]:
     """Names that `finassay.toml` gives to channels, with the component that each is. Raises `UsageError`, `InvalidFileError`."""
-    told = _choices("channels", _from_file(folder / FILE).get("channels", {}))
-    try:
-        return {str(name): Choice.model_validate(value).id for name, value in dict(told).items()}
-    except (ValidationError, ValueError, TypeError) as error:
-        raise UsageError(f"{FILE}: channels: {error}") from error
+    return {name: choice.id for name, choice in _declared("channels", Choice, folder).items()}
 
 
 def configured_agents(folder: Path) -> dict[str, Choice]:
     """The agents that `finassay.toml` names, by alias. Raises `UsageError`, `InvalidFileError`."""
-    told = _choices("agents", _from_file(folder / FILE).get("agents", {}))
-    try:
-        return {str(alias): Choice.model_validate(choice) for alias, choice in dict(told).items()}
-    except (ValidationError, ValueError, TypeError) as error:
-        raise UsageError(f"{FILE}: agents: {error}") from error
+    return _declared("agents", Choice, folder)
+
+
+def _declared(key: str, kind: type[M], folder: Path) -> dict[str, M]:
+    """The tables under one key of the settings file, by their names."""
+    told = _choices(key, _from_file(folder / FILE).get(key, {}))
+    if not isinstance(told, dict):
+        raise UsageError(f"{FILE}: {key} takes a table, and is {str(told)[:60]!r}", hint=RunSettings.model_fields[key].description or "")
+    found = {}
+    for name, value in told.items():
+        try:
+            found[str(name)] = kind.model_validate(value)
+        except ValidationError as error:
+            amiss = first_amiss(error, kind)
+            raise UsageError(f"{FILE}: {evolve(amiss, path=(key, str(name), *amiss.path)).line('setting')}", hint=amiss.hint) from error
+    return found
 
 
 def recorded_settings(manifest: Mapping[str, Any], path: Path) -> RunSettings:
@@ -186,15 +191,16 @@ def recorded_settings(manifest: Mapping[str, Any], path: Path) -> RunSettings:
     try:
         return RunSettings.model_validate(manifest.get("settings"))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(["settings", *map(str, first["loc"])])
-        raise InvalidFileError(f"{path}: {where}: {first['msg']}") from error
+        amiss = first_amiss(error, RunSettings)
+        raise InvalidFileError(f"{path}: {evolve(amiss, path=('settings', *amiss.path)).line('setting')}", hint=amiss.hint) from error
 
 
 def _choices(key: str, value: Any) -> Any:
     """A bare name stands for a choice without options."""
     if key in ("simulator", "judge", "reader", "sandbox", "gateway") and isinstance(value, str):
         return {"id": value}
+    if key == "guidance":
+        return tuple(dict.fromkeys([value] if isinstance(value, str) else value)) if isinstance(value, str | list | tuple) else value
     if key == "agents" and isinstance(value, list):
         return {str(name): {"id": str(name)} for name in value}
     if key in ("agents", "channels") and isinstance(value, dict):
@@ -211,7 +217,8 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise InvalidFileError(f"{path}: not valid TOML: {error}") from error
     unknown = data.keys() - {"run"}
     if unknown:
-        raise UsageError(f"{path}: unknown table or key {min(unknown)!r}", hint="Settings of a run stand in the table [run].")
+        meant = "Did you mean [run]? " if nearest(min(unknown), ("run",)) else ""
+        raise UsageError(f"{path}: unknown table or key {min(unknown)!r}", hint=f"{meant}Settings of a run stand in the table [run].")
     run = data.get("run", {})
     if not isinstance(run, dict):
         raise InvalidFileError(f"{path}: [run] must be a table")

@@ -251,7 +251,7 @@ class ModelService:
         settings = self.settings.get(provider, ProviderSettings())
         merged: dict[str, Json] = {**settings.options, **options}
         refuse_keys(provider, merged)
-        model, origin = self.catalog.create("model", provider, {**merged, "name": short})
+        model, origin = self.catalog.create("model", provider, {**merged, "name": short}, beside=tuple(ProviderSettings.model_fields))
         self.origins[origin.id] = origin
         patient = _Patient(model, model.id, self._provider(provider, origin, settings, model))
         prices = table_for(provider, settings.prices, merged)

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 
 import attrs
 
+from finassay.api.amiss import nearest
 from finassay.api.errors import InvalidFileError
 
 T = TypeVar("T")
@@ -151,7 +152,9 @@ def _attrs_reader(kind: Any) -> Reader:
             raise _wrong(place, f"an object ({kind.__name__})", data)
         if not data.keys() <= fields.keys():
             unknown = min(data.keys() - fields.keys())
-            raise InvalidFileError(f"{place}: unknown key {unknown!r}; known are {', '.join(sorted(fields))}")
+            close = nearest(unknown, tuple(fields))
+            meant = f" (did you mean {close!r}?)" if close else ""
+            raise InvalidFileError(f"{place}: unknown key {unknown!r}{meant}; known are {', '.join(sorted(fields))}")
         for name in needed:
             if name not in data:
                 raise InvalidFileError(f"{place}: {name!r} is missing")
@@ -176,12 +179,13 @@ def _read_float(data: Any, place: str) -> float:
 def _exactly(kind: type) -> Reader:
     def read(data: Any, place: str) -> Any:
         if type(data) is not kind:
-            raise _wrong(place, kind.__name__, data)
+            raise _wrong(place, _WORDS[kind], data)
         return data
 
     return read
 
 
+_WORDS = {str: "a text", int: "a whole number", bool: "true or false"}
 _SCALARS: dict[Any, Reader] = {str: _exactly(str), int: _exactly(int), bool: _exactly(bool), float: _read_float, date: _read_date}
 
 

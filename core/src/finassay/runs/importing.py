@@ -19,6 +19,7 @@ from attrs import evolve, fields, frozen
 from pydantic import ValidationError
 
 from finassay.api.agent import Usage
+from finassay.api.amiss import first_amiss
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import Blobs, DeliveredFile, Delivery, LogEvent, TurnFacts
 from finassay.api.errors import CatalogError, InvalidFileError, UsageError
@@ -73,10 +74,8 @@ def read_session(folder: Path) -> tuple[ImportedSession, str]:
     except FileNotFoundError:
         raise InvalidFileError(f"{path}: not found", hint="The shape: docs/howto/import-a-session.md") from None
     except ValidationError as error:
-        first = min(error.errors(), key=lambda e: e["type"] != "value_error")  # our own reason before those of the type that did not fit
-        place = ".".join(shown(str(part)) for part in first["loc"] if "[" not in str(part))
-        text = " ".join(first["msg"].removeprefix("Value error, ").split())
-        raise InvalidFileError(f"{path}: {place or 'session'}: {text}", hint="The shape: finassay import --schema") from None
+        amiss = first_amiss(error, ImportedSession)
+        raise InvalidFileError(f"{path}: {amiss.line()}", hint=f"{amiss.hint} The shape: finassay import --schema".strip()) from None
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidFileError(f"{path}: cannot be read as JSON: {shown(str(error))}") from None
 

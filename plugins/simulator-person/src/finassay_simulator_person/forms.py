@@ -5,8 +5,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar, get_args
 
+from attrs import evolve
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from finassay.api.amiss import first_amiss
 from finassay.api.simulator import Action, BlockReason, Decision, GoalStatus, Observation
 
 MAX_ANSWER: Final = 1_000_000
@@ -74,9 +76,9 @@ def _validated(form: type[T], value: Any) -> T:
     try:
         return form.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the answer"
-        raise FormError(f"{place}: {first['msg']}") from None
+        amiss = first_amiss(error, form)
+        amiss = amiss if amiss.path else evolve(amiss, path=("the answer",))
+        raise FormError(f"{amiss.line()} ({amiss.hint.rstrip('.')})" if amiss.hint else amiss.line()) from None
 
 
 _WORDS: Final = re.compile(r"[^\s,;]+")

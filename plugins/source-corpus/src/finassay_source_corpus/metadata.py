@@ -10,6 +10,7 @@ from typing import Any, Final
 from attrs import Factory, frozen
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from finassay.api.amiss import first_amiss
 from finassay.api.errors import InvalidFileError
 
 NAMES: Final = ("documents.toml", "documents.jsonl")
@@ -115,9 +116,8 @@ def read_metadata(path: Path) -> dict[str, Entry]:
         try:
             entry = row.model_validate(raw).entry()
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"]))
-            raise InvalidFileError(f"{path}: {where}: {place}: {first['msg']}") from error
+            amiss = first_amiss(error, row)
+            raise InvalidFileError(f"{path}: {where}: {amiss.line()}", hint=amiss.hint) from error
         if entry.reference in entries:
             raise InvalidFileError(f"{path}: {where}: {entry.reference!r} stands there twice")
         entries[entry.reference] = entry

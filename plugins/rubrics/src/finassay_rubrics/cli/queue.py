@@ -51,6 +51,7 @@ def command(folder: Path, item: str | None, decision: str | None, value: str | N
 def _decide(held: Any, item: str, decision: str | None, value: str | None, by: str, more: dict[str, Any]) -> None:
     from pydantic import ValidationError
 
+    from finassay.api.amiss import first_amiss
     from finassay_rubrics.generate.decisions import Decision, decide
 
     if not by.strip():
@@ -61,7 +62,8 @@ def _decide(held: Any, item: str, decision: str | None, value: str | None, by: s
     try:
         said = Decision(decision="value" if value is not None else decision, value=_number(value), by=by, **data)  # type: ignore[arg-type]
     except ValidationError as error:
-        raise UsageError(f"{error.errors()[0]['msg']}") from error
+        amiss = first_amiss(error, Decision)
+        raise UsageError(amiss.line("option"), hint=amiss.hint) from error
     decide(held, item, said)
     click.echo(f"{item}: {said.decision} by {said.by}; run `finassay rubric generate` again with --out {held.root}")
 

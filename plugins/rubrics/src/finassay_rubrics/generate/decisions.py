@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from attrs import frozen
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from finassay.api.amiss import first_amiss
 from finassay.api.errors import FinassayError, InvalidFileError, UsageError
 from finassay.api.research import Derivation, Desk
 from finassay.api.source import Document
@@ -68,8 +69,8 @@ def decision_of(folder: RubricFolder, item: str) -> Decision | None:
     try:
         return Decision.model_validate(folder.read(name))
     except ValidationError as error:
-        first = error.errors()[0]
-        raise InvalidFileError(f"{folder.root / name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        amiss = first_amiss(error, Decision)
+        raise InvalidFileError(f"{folder.root / name}: {amiss.line()}", hint=amiss.hint) from error
 
 
 def decide(folder: RubricFolder, item: str, decision: Decision) -> None:

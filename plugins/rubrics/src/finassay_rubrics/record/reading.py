@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from finassay.api.amiss import first_amiss
 from finassay.api.errors import InvalidFileError
 from finassay_rubrics.record.rubric import SCHEMA, Rubric
 
@@ -48,8 +49,8 @@ def rubric_of(data: Any, place: str, *, moves: Any = None, budget: Any = None) -
     try:
         return Rubric.model_validate(_from_draft(data, moves, budget) if data["schema"] == DRAFT else data)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise InvalidFileError(f"{place}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        amiss = first_amiss(error, Rubric)
+        raise InvalidFileError(f"{place}: {amiss.line()}", hint=amiss.hint) from error
     except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise InvalidFileError(f"{place}: not a rubric: {type(error).__name__}: {error}") from error
 
