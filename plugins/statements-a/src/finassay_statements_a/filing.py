@@ -14,8 +14,9 @@ from attrs import evolve, frozen
 from finassay.api.source import Document, Page
 from finassay_rubrics.metrics.ground import Cell, Slice
 from finassay_rubrics.metrics.table import table
+from finassay_statements_a.choice import AFTER, BEFORE, equity_row, unclear
 from finassay_statements_a.heads import MONTHS, Column, Head, continues, date_of, heads
-from finassay_statements_a.rows import Row, Value, rows
+from finassay_statements_a.rows import Row, Value, rows, with_totals_named
 
 _ANCHORS: Final = {
     "income": ("revenue", "operating_income", "pretax_income", "income_tax", "net_income"),
@@ -43,14 +44,25 @@ class Statement:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Page, Row], ...]
 
+    def zone(self, line: str) -> list[tuple[Page, Row]]:
+        """The rows among which a line stands."""
+        low, high = (self._total(names.get(line, "")) for names in (AFTER, BEFORE))
+        each = line.startswith(("eps_", "shares_")) or self.head.kind != "income"
+        inside = self.rows[0 if low is None else low + 1 : high]
+        return [(page, row) for page, row in inside if each or not _PER_SHARE.search(row.section)]
+
+    def _total(self, line: str) -> int | None:
+        patterns = labels().get(line, ())
+        fits = (p for p, (_, row) in enumerate(self.rows) if any(x.fullmatch(n) for x in patterns for n in names_of(row.label)))
+        return next(fits, None)
+
     def fitting(self, line: str) -> list[tuple[Page, Row]]:
         """The rows that a line's first fitting expression finds."""
-        each = line.startswith(("eps_", "shares_")) or self.head.kind != "income"
-        kept = [(page, row) for page, row in self.rows if each or not _PER_SHARE.search(row.section)]
+        kept = self.zone(line)
         for pattern in labels().get(line, ()):
             found = [(page, row) for page, row in kept if any(pattern.fullmatch(name) for name in names_of(row.label, row.section))]
             if found:
-                return found
+                return list(equity_row(self, line, found)) if line in ("equity", "equity_total") else found
         return []
 
     @property
@@ -79,7 +91,7 @@ def _compared(label: str) -> str:
     plain = re.sub(r"\((?:see )?notes? [^)]*\)|,? ?(?:see )?notes? \d+(?:(?:,| and) \d+)*|\(\d\)|\(pp&e\)", " ", plain)
     plain = re.sub(r"-{2,}", " - ", plain)
     plain = re.sub(r"\s*-\s+|\s+-\s*", " - ", re.sub(r"\s+", " ", plain)).strip(" :*-")
-    return re.sub(r"^.*\b(?:19|20)\d\d ", "", plain)
+    return re.sub(r"^.*\b(?:19|20)\d\d (?!and |or |to )", "", plain)
 
 
 def statements(document: Document) -> dict[str, Statement]:
@@ -115,10 +127,15 @@ def _agrees(one: Statement, other: Statement) -> bool:
     return True
 
 
+def _statement(page: Page, head: Head, found: Sequence[tuple[Page, Row]]) -> Statement:
+    named = with_totals_named([row for _, row in found])
+    return Statement(head, page, head.columns, tuple((on, row) for (on, _), row in zip(found, named, strict=True)))
+
+
 def _read(pages: Sequence[Page], place: int, head: Head) -> Statement | None:
     page = pages[place]
     found = [(page, row) for row in rows(page.text, head.end, len(head.columns))]
-    statement = Statement(head, page, head.columns, tuple(found))
+    statement = _statement(page, head, found)
     last = "total_liabilities_and_equity" if head.kind == "balance" else "cff" if head.kind == "cash" else "net_income"
     if not statement.fitting(last) and place + 1 < len(pages):
         after = pages[place + 1]
@@ -129,7 +146,7 @@ def _read(pages: Sequence[Page], place: int, head: Head) -> Statement | None:
             continues(after.text, head.kind) or not re.search(r"(?i)statements? of|balance sheet|notes to", after.text[:300])
         ):
             found += [(after, row) for row in rows(after.text, 0, len(head.columns))]
-        statement = evolve(statement, rows=tuple(found))
+        statement = _statement(page, head, found)
     full = sum(1 for _, row in found if row.values)
     return statement if full >= _MIN_ROWS and statement.anchors >= _NEEDED[head.kind] else None
 
@@ -144,29 +161,6 @@ def _holds(statement: Statement) -> bool:
         for _, row in statement.fitting(line)[:1]
     ]
     return len(totals) == 2 and totals[0] == totals[1] and bool(totals[0])
-
-
-def _unclear(statement: Statement, line: str, row: Row) -> str:
-    """Why a row that fits may not be the line meant, or nothing."""
-    labels = [r.label.lower() for _, r in statement.rows]
-    shared = any(re.search(r"non-?controlling|redeemable (?:interest|and)|minority interest", label) for label in labels)
-    own = row.label.lower()
-    if line == "net_income" and shared and "attributable" not in own:
-        return "the statement has noncontrolling interests and no line of what is attributable to shareholders"
-    if line == "equity" and shared and re.match(r"total equity", own):
-        return "the statement has noncontrolling interests and no total of shareholders' equity"
-    if line == "equity_total" and shared and not re.match(r"total equity", own):
-        return "the statement has noncontrolling interests and no total of all equity"
-    if (
-        line == "ppe_net"
-        and "net" not in own
-        and any(re.search(r"accumulated (?:depreciation|amorti)|\bgross\b|(?:plant|equipment).*at cost", label) for label in labels)
-    ):
-        return "the row is not said to be net of depreciation, and depreciation stands in a row of its own"
-    current = any(re.search(r"current (?:portion|maturities)|due within", label) for label in labels if label != own)
-    if line == "short_term_debt" and current and "current" not in own:
-        return "current portions of long-term debt stand in a row of their own"
-    return ""
 
 
 class LabelFiling:
@@ -205,7 +199,10 @@ class LabelFiling:
         return newest + column.end.year - latest.year, "issuer"
 
     def _newest_label(self, latest: date) -> int | None:
-        """What the filing calls its own year: its label beside the year's end, else the newest year that it often calls fiscal."""
+        """What the filing calls its own year: the bare label of a column, a label beside the year's end, else the newest year that it often calls fiscal."""
+        bare = [column.year for one in self.found.values() for column in one.columns if column.end is None]
+        if bare and max(bare) in (latest.year - 1, latest.year):
+            return max(bare)
         text = " ".join(page.text for page in self.document.pages)
         text = re.sub(r"\s+", " ", text.replace("\u00a0", " ")).lower()
         day = f"{MONTHS[latest.month - 1]} {latest.day}, ?{latest.year}"
@@ -237,9 +234,9 @@ class LabelFiling:
         if len({row.values[place].number for _, row in fitting}) > 1:
             return f"several rows may be meant: {', '.join(repr(row.label[:40]) for _, row in fitting[:3])}"
         page, row = fitting[0]
-        unclear = _unclear(statement, line, row)
-        if unclear:
-            return unclear
+        reason = unclear(statement, line, row)
+        if reason:
+            return reason
         cell = self._cell(statement, item.id, year, page, row, row.values[place], column, basis)
         return cell if line != "income_tax" or isinstance(cell, str) else self._signed(statement, place, cell)
 

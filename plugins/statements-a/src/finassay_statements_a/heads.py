@@ -9,7 +9,7 @@ from typing import Final
 from attrs import frozen
 
 MONTHS: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
-_MONTH: Final = "|".join((*MONTHS, *(m[:3] + r"\." for m in MONTHS)))
+_MONTH: Final = "|".join((*MONTHS, "sept", *(m[:3] for m in MONTHS)))
 _TITLES: Final = (
     ("balance", re.compile(r"balancesheets?|statementsof(?:consolidated)?financial(?:position|condition)")),
     ("cash", re.compile(r"statements?of(?:consolidated)?cashflows?|cashflows?statements?")),
@@ -24,8 +24,8 @@ _SCALE: Final = re.compile(r"\b(thousands|millions|billions)\b")
 _POWERS: Final = {"thousands": 3, "millions": 6, "billions": 9}
 _TITLE_LINES: Final = 14
 """Lines at a page's top among which a statement's title stands."""
-_DATE: Final = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})\s*,\s*((?:19|20)\d\d)\b")
-_DAY: Final = re.compile(rf"\b({_MONTH})\s+(\d{{1,2}})\b")
+_DATE: Final = re.compile(rf"\b({_MONTH})\.?\s+(\d{{1,2}})\s*,\s*((?:19|20)\d\d)\b")
+_DAY: Final = re.compile(rf"\b({_MONTH})\.?\s+(\d{{1,2}})\b")
 _YEARS: Final = re.compile(r"(?<![\d.,])((?:19|20)\d\d)(?![\d.,]\d|\d)")
 _MONEY: Final = re.compile(
     r"\$\s*\(?\s*\d|(?<![\w.,$])\(?\d{1,3}(?:,\d{3})+(?:\.\d+)?\)?(?!\w)|(?<![\w.,$])\(?\d+\.\d\)?(?![\w.])|\$\s*[—–-]|(?<!\w)[—–](?:\s+[—–])"
@@ -123,13 +123,16 @@ def _columns(head: str) -> tuple[Column, ...]:
 
 
 def _run_of_years(flat: str) -> list[int]:
-    """The longest run of years that only spaces part; each must be another."""
+    """The longest run of years that only spaces part and that rises or falls; years that a title lists, `2021, 2020 and 2019`, are none."""
+    flat = re.sub(r"(?:(?:19|20)\d\d,? )+and (?:19|20)\d\d", "-", flat)
     best: list[int] = []
     run: list[int] = []
     last = None
     for match in _YEARS.finditer(flat):
         joined = last is not None and not flat[last : match.start()].strip(" |$")
-        run = [*run, int(match[1])] if joined else [int(match[1])]
+        year = int(match[1])
+        goes_on = joined and run[-1] != year and (len(run) < 2 or (run[0] < run[1]) == (run[-1] < year))
+        run = [*run, year] if goes_on else [year]
         last = match.end()
         if len(run) > len(best):
             best = run

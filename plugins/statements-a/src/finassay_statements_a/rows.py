@@ -1,11 +1,11 @@
 """Rows of a statement: a label and as many values as there are columns."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 _NUMBER: Final = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
 _VALUE: Final = re.compile(
@@ -13,7 +13,9 @@ _VALUE: Final = re.compile(
 )
 _SPACE: Final = re.compile(r"[\s\u00a0]*")
 _LEADER: Final = re.compile(r"(?:\.\s?){3,}|_{3,}|…+")
-_OPEN_END: Final = re.compile(r"(?:,|\b(?:and|of|to|by|in|for|from|on|the|or|at|net|with|attributable|\(used|provided))\s*$", re.IGNORECASE)
+_OPEN_END: Final = re.compile(
+    r"(?:,|(?<!,)\s(?:net)|\b(?:and|of|to|by|in|for|from|on|the|or|at|with|attributable|\(used|provided))\s*$", re.IGNORECASE
+)
 
 
 @frozen
@@ -36,6 +38,8 @@ class Row:
     """Without leaders, wraps joined."""
     section: str
     """The last heading above it."""
+    outer: str
+    """The heading right above that one, if any."""
     values: tuple[Value, ...]
     """As many as the statement has columns; empty for a row with another number, which cannot be relied on."""
     start: int
@@ -45,21 +49,21 @@ class Row:
 def rows(text: str, start: int, columns: int) -> list[Row]:
     """Every row of a page from the line that `start` stands in."""
     found: list[Row] = []
-    section = pending = ""
-    pending_from = -1
+    section, outer = _headings_above(text, start)
+    pending, pending_from, fresh = "", -1, 0 if section else -1
     for begin, end in _lines(text, start):
-        pieces = list(_pieces(text, begin, end, columns))
+        pieces = list(_pieces(text, begin, end, columns, pending))
         if not any(values for _, _, values, _ in pieces):
             tail = _clean(text[begin:end])
             if pieces and pieces[0][3]:
-                found.append(Row(_clean(text[begin : pieces[0][1]]), section, (), begin, end))
+                found.append(Row(_clean(text[begin : pieces[0][1]]), section, outer, (), begin, end))
                 pending = ""
             elif tail:
-                pending, pending_from = (
-                    (f"{pending} {tail}" if _goes_on(pending, tail) else tail),
-                    (pending_from if _goes_on(pending, tail) else begin),
-                )
-                section = pending if _heading(tail) else section
+                more = _goes_on(pending, tail)
+                pending, pending_from = (f"{pending} {tail}" if more else tail), (pending_from if more else begin)
+                if _heading(tail):
+                    outer = (outer if more else section) if fresh == len(found) else ""
+                    section, fresh = pending, len(found)
             continue
         for label_from, label_to, values, _ in pieces:
             label = _clean(text[label_from:label_to])
@@ -68,10 +72,58 @@ def rows(text: str, start: int, columns: int) -> list[Row]:
                 label, row_from = f"{pending} {label}".strip(), pending_from
             pending = ""
             if values:
-                found.append(Row(label, section, values, row_from, values[-1].end))
+                found.append(Row(label, section, outer, values, row_from, values[-1].end))
             elif label:
                 pending, pending_from = label, label_from
     return found
+
+
+def with_totals_named(found: Sequence[Row]) -> list[Row]:
+    """The rows, with a total that has no label named after the heading of what it adds up."""
+    named: list[Row] = []
+    open_rows: list[tuple[str, str, list[Decimal]]] = []
+    for row in found:
+        label = row.label
+        numbers = [value.number for value in row.values]
+        if not numbers:
+            open_rows.clear()
+        elif not label or label.lower().startswith("total"):
+            first = _first_summand(open_rows, numbers)
+            if first is not None:
+                section, outer, _ = open_rows[first]
+                label = label or f"Total {section}".rstrip(" :")
+                open_rows[first:] = [(outer or section, outer, numbers)]
+        else:
+            open_rows.append((row.section, row.outer, numbers))
+        named.append(row if label == row.label else evolve(row, label=label))
+    return named
+
+
+def _first_summand(rows: Sequence[tuple[str, str, list[Decimal]]], total: Sequence[Decimal]) -> int | None:
+    """The place from which rows add up to a total, in every column and up to rounding; None if there is none under a heading."""
+    have = [Decimal(0)] * len(total)
+    for place in range(len(rows) - 1, -1, -1):
+        have = [a + b for a, b in zip(have, rows[place][2], strict=True)]
+        starts = rows[place][0] and (place == 0 or rows[place - 1][0] != rows[place][0])
+        if starts and len(rows) - place > 1 and all(abs(a - b) <= 1 for a, b in zip(have, total, strict=True)):
+            return place
+    return None
+
+
+def _headings_above(text: str, start: int) -> tuple[str, str]:
+    """The heading right above the first row, and the one above that, where a head ends in such lines: `ASSETS`, `Current assets:`."""
+    above = text[: text.rfind("\n", 0, start) + 1].splitlines()
+    found: list[str] = []
+    for line in reversed(above[-3:]):
+        tail = _clean(line)
+        if (
+            not tail
+            or re.search(r"(?i)\d|\bin (?:thousands|millions|billions)\b|statements? of|balance sheets?|\(", tail)
+            or not _heading(tail)
+        ):
+            break
+        found.append(tail)
+    return (*found, "", "")[0], (*found, "", "")[1]
 
 
 def _lines(text: str, start: int) -> Iterator[tuple[int, int]]:
@@ -83,17 +135,20 @@ def _lines(text: str, start: int) -> Iterator[tuple[int, int]]:
         place = end + 1
 
 
-def _pieces(text: str, begin: int, end: int, columns: int) -> Iterator[tuple[int, int, tuple[Value, ...], bool]]:
+def _pieces(text: str, begin: int, end: int, columns: int, pending: str) -> Iterator[tuple[int, int, tuple[Value, ...], bool]]:
     """Label and values of each row on a line; several where extraction joined them. The last flag: a run of a wrong number of values."""
     at = begin
     for run in _runs(text, begin, end):
+        if text[run[-1].end : end].lstrip(" \u00a0")[:1].islower():
+            continue  # the label goes on: `allowances of $42 and $46`
         if len(run) < columns:
             if run[-1].end >= end - 2 and len(run) > 1:
                 yield at, run[0].start, (), True
                 at = end
             continue
         extra = len(run) - columns
-        if extra and not re.search(r"\b(?:and|of|or|to)\s*$|\bnotes?\s*$|\($", text[at : run[0].start].rstrip(" $,").lower()):
+        before = f"{pending} {text[at : run[0].start]}".rstrip(" $,\u00a0").lower()
+        if extra and not re.search(r"\b(?:and|of|or|to)\s*$|\bnotes?\s*$|\($", before):
             yield at, run[0].start, (), True
         else:
             yield at, run[extra].start, tuple(run[extra:]), False
@@ -151,4 +206,4 @@ def _goes_on(pending: str, label: str) -> bool:
 
 
 def _heading(text: str) -> bool:
-    return text.endswith(":") or len(text.split()) <= 6
+    return text.endswith(":") or len(re.sub(r"(?i)\((?:see )?notes?[^)]*\)", " ", text).split()) <= 6

@@ -134,6 +134,41 @@ def settled(rows: Sequence[GridRow]) -> tuple[GridRow, ...]:
     return tuple(out)
 
 
+def named(rows: Sequence[GridRow]) -> tuple[GridRow, ...]:
+    """The rows with words for totals that have no label: those of the heading of what they sum up; two equal ones are the balance."""
+    out = list(rows)
+    bare = [place for place, row in enumerate(rows) if not row.words and row.values and not row.doubtful]
+    for place in bare:
+        heading = _heading_summed(rows, place)
+        if heading:
+            out[place] = evolve(rows[place], words=("total", *heading), label=f"(total of {' '.join(heading)})")
+    for number, place in enumerate(bare):
+        twin = next((other for other in bare[number + 1 :] if _figures(rows[other]) == _figures(rows[place])), None)
+        if twin is not None and all(_figures(rows[place])):
+            out[place] = evolve(rows[place], words=("total", "asset"), label="(total of assets)")
+            out[twin] = evolve(rows[twin], words=("total", "liability", "equity"), label="(total of liabilities and equity)")
+            break
+    return tuple(out)
+
+
+def _figures(row: GridRow) -> list[Decimal]:
+    return [value.number or Decimal(0) for value in row.values]
+
+
+def _heading_summed(rows: Sequence[GridRow], place: int) -> tuple[str, ...]:
+    """The heading under which begin the rows that come to the one at `place`; nothing if none do."""
+    want = _figures(rows[place])
+    have = [Decimal(0)] * len(want)
+    for n in range(place - 1, -1, -1):
+        if not rows[n].values or rows[n].doubtful:
+            return ()
+        have = [a + b for a, b in zip(have, _figures(rows[n]), strict=True)]
+        begins = n == 0 or rows[n - 1].above != rows[n].above
+        if begins and place - n > 1 and all(abs(a - b) <= 1 for a, b in zip(have, want, strict=True)):
+            return rows[n].above
+    return ()
+
+
 def _summed(rows: Sequence[GridRow], place: int) -> bool:
     """Whether some run of rows with this one comes to the next total, in every column."""
     total = next((n for n in range(place + 1, len(rows)) if "total" in rows[n].words and rows[n].values), None)

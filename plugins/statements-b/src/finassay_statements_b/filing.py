@@ -12,16 +12,17 @@ from attrs import evolve, frozen
 from finassay.api.source import Document, Page
 from finassay_rubrics.metrics.ground import Cell, Slice
 from finassay_rubrics.metrics.table import table
-from finassay_statements_b.checks import Proof, prove, settled
+from finassay_statements_b.checks import Proof, named, prove, settled
 from finassay_statements_b.grid import Token
 from finassay_statements_b.lines import Finder, line_rules
+from finassay_statements_b.owners import debts, totals_of_equity
 from finassay_statements_b.table import GridRow, GridTable, Heading, more_rows, read_table
 
 _MIN_ROWS: Final = 8
 _COLUMNS: Final = {"income": (2, 3), "balance": (2, 2), "cash": (2, 3)}
 _OWNED: Final = re.compile(r"non-?controlling|redeemable (?:interest|and)|minority interest", re.IGNORECASE)
 _HINT: Final = re.compile(
-    r"(?i)total\s+assets|operating\s+activities|(?:by|from)\s+operations|(?:income|earnings|loss)[^\n]*before[^\n]*tax"
+    r"(?i)total\s+assets|total\s+(?:current\s+)?liabilities|operating\s+activities|(?:by|from)\s+operations|(?:income|earnings|loss)[^\n]*before[^\n]*tax"
 )
 """What a page of a primary statement cannot do without; others are not read as grids."""
 _FEWEST, _MOST = Decimal(100_000), Decimal(50_000_000_000)
@@ -92,10 +93,10 @@ def _candidates(pages: Sequence[Page]) -> Iterator[Found]:
         grid_table = read_table(page)
         if grid_table is None or grid_table.strange:
             continue
-        rows = settled(grid_table.rows)
+        rows = named(settled(grid_table.rows))
         proof = prove(rows)
         if proof is None and place + 1 < len(pages) and sum(1 for row in rows if row.values) >= _MIN_ROWS and _begins(rows):
-            rows = settled((*rows, *more_rows(pages[place + 1], len(grid_table.columns))))
+            rows = named(settled((*rows, *more_rows(pages[place + 1], len(grid_table.columns)))))
             proof = prove(rows)
         if proof is None or not _believed(grid_table, rows, proof):
             continue
@@ -134,6 +135,9 @@ class GridFiling:
         ends = self._ends()
         if not ends or ends[0].month > 5:
             return 0, "calendar year of end" if ends else "issuer"
+        labels = [c.year for one in self.found.values() for c in one.columns if c.end is None or c.end.year != c.year]
+        if labels and max(labels) - ends[0].year in (0, -1):
+            return max(labels) - ends[0].year, "issuer"
         said: Counter[int] = Counter()
         for page in self.document.pages:
             lower = page.text.lower().replace("\u00a0", " ")
@@ -147,7 +151,8 @@ class GridFiling:
     def _years(self, kind: str) -> dict[int, int]:
         """Fiscal year to the place of its column."""
         shift = self._shift[0]
-        return {column.year + (shift if column.end is not None else 0): place for place, column in enumerate(self.found[kind].columns)}
+        columns = enumerate(self.found[kind].columns)
+        return {c.year + (shift if c.end is not None and c.end.year == c.year else 0): place for place, c in columns}
 
     # -- cells
 
@@ -162,7 +167,10 @@ class GridFiling:
         years = self._years(item.statement)
         if year not in years:
             return f"the {item.statement} statement does not show that year"
-        rows = self._finders[item.statement].found(line)
+        finder = self._finders[item.statement]
+        rows = finder.found(line)
+        if line in ("equity", "equity_total"):
+            rows = totals_of_equity(finder, line)
         if not rows:
             return f"the {item.statement} statement has no such line"
         problem = self._problem(one, line, rows, years[year])
@@ -179,8 +187,11 @@ class GridFiling:
             return f"rows differ that may be meant: {', '.join(repr(row.label[:40]) for row in rows[:3])}"
         if rows[0].values[place].percent:
             return "the row shows percentages"
-        if line_rules()[line].strict and re.search(r"\bnet\b|\(", rows[0].label.lower()):
+        if line_rules()[line].strict and re.search(r"\bnet\b|\((?!(?:see )?notes?\b)", _plainly(rows[0].label)):
             return f"the row {rows[0].label[:60]!r} is of a net amount"
+        several = debts(self._finders[one.proof.kind]) if line == "short_term_debt" else []
+        if len(several) > 1:
+            return f"current debt stands in {len(several)} rows"
         return _unlike(line_rules()[line].only, one.rows, rows[0])
 
     def _made(self, one: Found, line: str, year: int, row: GridRow, place: int) -> Cell | str:
@@ -222,6 +233,11 @@ class GridFiling:
         return next((end for end in self._ends() if end.year == year), None)
 
 
+def _plainly(label: str) -> str:
+    """A label in lower case without `net of amounts capitalized`, which makes nothing a net amount."""
+    return re.sub(r"\bnet of [^(]*capitali[sz]ed", " ", label.lower())
+
+
 def _at(rows: Sequence[GridRow], place: int) -> Token | None:
     return rows[0].values[place] if rows and rows[0].values else None
 
@@ -232,19 +248,12 @@ def _unlike(only: str, rows: Sequence[GridRow], row: GridRow) -> str:
     label = row.label.lower()
     if only == "owner" and shared and "attributable" not in label and not re.search(r"(?:share|stock)(?:holder|owner)", label):
         return "others than shareholders have a part, and no row shows that of shareholders"
-    if only == "all" and shared and row.words[:2] != ("total", "equity"):
-        return "others than shareholders have a part, and no row shows all equity"
     liquid = {words for one in rows for words in (("short-term", "investment"), ("marketable", "security")) if set(words) <= set(one.words)}
     if only == "one-kind" and len(liquid) > 1:
         return "short-term investments and marketable securities stand in rows of their own"
     accumulated = any({"accumulated", "depreciation"} <= set(one.words) or "gross" in one.words for one in rows)
     if only == "net" and "net" not in row.words and accumulated:
         return "the row is not said to be net, and depreciation stands in another row"
-    current = [
-        one for one in rows if {"current", "portion"} <= set(one.words) or {"due", "within"} <= set(one.words) or "maturity" in one.words
-    ]
-    if only == "no-current-portion" and "portion" not in row.words and current:
-        return "current portions of long-term debt stand in another row"
     return ""
 
 

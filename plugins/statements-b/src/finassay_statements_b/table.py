@@ -1,6 +1,6 @@
 """A page's table: head, columns, rows of as many values as there are columns."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
@@ -19,6 +19,8 @@ _STRANGE: Final = frozenset(
 )
 _STRANGE_STEMS: Final = ("guarant", "subsidiary-only", "parent-only")
 _JOINERS: Final = frozenset(("and", "of", "or", "to", "note", "notes", "for", "at", "by", "in", "from", "with", "the", "on"))
+_TAILS: Final = frozenset(("basic", "diluted", "net", "trade"))
+"""Words that stand behind a dash without a space: `per share-basic`."""
 HEAD_LINES: Final = 30
 
 
@@ -164,6 +166,9 @@ def _headings(
     if len(years) < 2 or len(years) > 5:
         return None
     first = years[0][1]
+    dated = _dated(events, {where for _, where in years})
+    if len(dated) == len(years):
+        return tuple(Heading(year, end) for (year, _), end in zip(years, dated, strict=True)), first, years[-1][1]
     days = [(month, day, where) for kind, month, day, where in events if kind == "day" and where >= (first[0] - 4, 0)]
     days = days[-len(years) :] if len(days) >= len(years) else days[-1:]
     headings = []
@@ -171,6 +176,18 @@ def _headings(
         month, day, _ = days[place] if len(days) == len(years) else days[0] if days else (0, 0, (0, 0))
         headings.append(Heading(year, _date(year, month, day)))
     return tuple(headings), first, years[-1][1]
+
+
+def _dated(events: Sequence[tuple[str, int, int, tuple[int, int]]], columns: Collection[tuple[int, int]]) -> list[date]:
+    """Whole dates of a head whose columns bear years of their own: `At January 2, 2022 and January 3, 2021` over `2021 2020`."""
+    found = []
+    for before, after in pairwise(events):
+        if before[0] == "day" and after[0] == "year":
+            if after[3] in columns:
+                return []
+            whole = _date(after[1], before[1], before[2])
+            found += [whole] if whole else []
+    return found
 
 
 def _falls(years: Sequence[int]) -> bool:
@@ -196,8 +213,8 @@ def _rows(page: Page, lines: Sequence[Tokens], last: tuple[int, int], count: int
         line = lines[number][last[1] + 1 :] if number == last[0] else lines[number]
         label: list[Token] = []
         cut = False
-        for piece in _pieces(line):
-            if piece[0].number is None:
+        for piece in _labels_whole(_pieces(line)):
+            if piece[0].number is None or piece[-1].number is None:
                 label = [*label, *piece]
                 continue
             row = _row(page, held, label, piece, count, edges, at_end=piece[-1] is line[-1])
@@ -224,6 +241,19 @@ def _pieces(line: Tokens) -> list[list[Token]]:
     return found
 
 
+def _labels_whole(pieces: Sequence[list[Token]]) -> list[list[Token]]:
+    """The pieces, with figures that a label goes on after put into it: `allowances of $42 and $46`."""
+    out: list[list[Token]] = []
+    for place, piece in enumerate(pieces):
+        goes_on = place > 0 and piece[0].number is None and piece[0].text[:1].islower() and pieces[place - 1][0].number is not None
+        if goes_on and out:
+            figures = out.pop()
+            out.append([*(out.pop() if out and out[-1][-1].number is None else []), *figures, *piece])
+        else:
+            out.append(piece)
+    return out
+
+
 def _row(
     page: Page, held: list[Token], label: list[Token], run: list[Token], count: int, edges: Sequence[float], at_end: bool
 ) -> GridRow | None:
@@ -238,7 +268,7 @@ def _row(
         return None
     extra = len(run) - count
     row = _made(page, [*words, *run[:extra]] if extra else words, run[extra:], frozenset())
-    joined = bool(label) and label[-1].text.lower().strip(",") in _JOINERS
+    joined = bool(words) and words[-1].text.lower().strip(",") in _JOINERS
     return evolve(row, doubtful=extra > 0 and not joined)
 
 
@@ -309,6 +339,8 @@ def stems(tokens: Sequence[Token]) -> tuple[str, ...]:
         opening, closing = token.text.count("("), token.text.count(")")
         if depth == 0 and token.number is None:
             plain = token.text.split("(")[0].replace("/", " ").replace("—", " ").replace("–", " ")
+            head, _, tail = plain.rpartition("-")
+            plain = f"{head} {tail}" if tail.lower() in _TAILS else plain
             found += [s for s in (stem(part) for part in plain.split()) if s]
         depth = max(0, depth + opening - closing)
     return tuple(found)
