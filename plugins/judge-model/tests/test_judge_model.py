@@ -314,3 +314,14 @@ def test_options() -> None:
 def test_every_option_is_in_the_readme() -> None:
     readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
     assert not [name for name in ModelJudgeOptions.model_fields if f"`{name}`" not in readme]
+
+
+def test_guidance_stands_among_the_instructions_and_not_in_the_material() -> None:
+    asked = model(good)
+    judge(asked).answer_all(asks("4.4", guidance="Read as a {lender} would."))
+    judge(asked).answer_all(asks("4.4"))
+    told, plain = asked.requests
+    assert told.messages[0].role == "system"
+    assert "Read as a {lender} would." in told.messages[0].text
+    assert told.messages[0].text.startswith(plain.messages[0].text.rstrip("\n"))
+    assert "institution" not in plain.messages[0].text

@@ -7,7 +7,8 @@ a choice before anything is spent:
 `api_version`
     the integer of `finassay.api.version` it was written for.
 `Options`
-    a pydantic model, frozen and with `extra="forbid"`; every field has a description. `NoOptions` where there is nothing to set.
+    a pydantic model, frozen and with `extra="forbid"`; every field has a description. It has no fields where there is
+    nothing to set.
 `description`
     one line for `finassay plugins`.
 

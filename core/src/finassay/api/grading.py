@@ -89,6 +89,8 @@ class JudgeRequest:
     refused: tuple[str, ...] = ()
     """Not empty: the last answer rested on these quotes, which stand nowhere in the delivery; the question is asked this once more. An
     empty text among them stands for a level above 1 for which nothing of the delivery was quoted."""
+    guidance: str = ""
+    """What the institution that asks for the grading adds to a judge's instructions (`finassay.api.guidance`); trustworthy."""
 
 
 @frozen

@@ -145,6 +145,14 @@ class Steering:
 
 
 @frozen
+class Reported:
+    """A question that a guidance pack asks, answered for the report alone: it counts for nothing."""
+
+    question: str
+    graded: Graded
+
+
+@frozen
 class Scorecard:
     """Equations (3) to (6) of the paper on one session, with every verdict."""
 
@@ -172,6 +180,8 @@ class Scorecard:
     tables: tuple[TableReading, ...] = ()
     steering: tuple[Steering, ...] = ()
     """What of the delivery speaks to the judge instead of the investor."""
+    reported: tuple[Reported, ...] = ()
+    """Answers to what guidance packs ask. In no mean, no veto and no feedback."""
 
     def graded(self, dimension: str) -> Graded | None:
         return next((g for g in self.verdicts if g.dimension == dimension), None)

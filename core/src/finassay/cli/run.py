@@ -21,6 +21,7 @@ from finassay.cli.words import one_line
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Run folder; an existing one is resumed.")
 @click.option("--simulator", help="Who plays the user.  [default: policy]")
 @click.option("--judge", help="Who grades meaning; 'none' leaves it ungraded.  [default: lexical]")
+@click.option("--guidance", multiple=True, help="Guidance pack that adds to what the judge is told and asked; repeat for several.")
 @click.option("--sandbox", help="Where agents run.  [default: the one that isolates most]")
 @click.option("--jobs", type=int, help="Sessions held at the same time.  [default: one for each processor]")
 @click.option("--seed", type=int, help="Seed of the simulated user's wording.")
@@ -52,7 +53,7 @@ def run(agents: tuple[str, ...], tasks_path: Path | None, out: Path, options: tu
     from finassay.runs.execute import Runner
     from finassay.runs.folder import RunFolder
 
-    flags = {**flags, **chosen(agents, options, flags)}
+    flags = {**flags, "guidance": flags["guidance"] or None, **chosen(agents, options, flags)}
     settings = load_settings(flags, folder=Path.cwd())
     folder = RunFolder(out)
     if tasks_path is None and not folder.exists():

@@ -51,17 +51,19 @@ class Asker:
     judge: Judge
     material: Material
     corpus: Corpus = field(repr=False)
+    guidance: str = ""
+    """What guidance packs add to the judge's instructions."""
     steering: dict[str, Steering] = field(factory=dict, init=False, eq=False, repr=False)
 
     @classmethod
-    def prepare(cls, judge: Judge, reader: Reader | None, package: Package) -> "Asker":
+    def prepare(cls, judge: Judge, reader: Reader | None, package: Package, guidance: str = "") -> "Asker":
         """Read the package once. Without a reader the judge sees the conversation only; a reader's exception goes through."""
         material = (
             reader.read(package)
             if reader
             else Material(messages=tuple(Document(m.id, m.text) for m in package.conversation.messages), reports=(), tables=(), code=())
         )
-        return cls(judge, material, Corpus.of(package, material))
+        return cls(judge, material, Corpus.of(package, material), guidance)
 
     @property
     def batches(self) -> bool:
@@ -81,7 +83,9 @@ class Asker:
 
         A judge that varies is asked once more about the labels whose quotes were refused; the others stand.
         """
-        requests = [JudgeRequest(dimension, question, self.material, facts) for dimension, question, facts in wanted]
+        requests = [
+            JudgeRequest(dimension, question, self.material, facts, guidance=self.guidance) for dimension, question, facts in wanted
+        ]
         raw = [_known(request, answer) for request, answer in zip(requests, self._ask_all(requests), strict=True)]
         found = [verified_labels(answer, self.corpus) if answer else None for answer in raw]
         if self.judge.deterministic:
@@ -114,7 +118,7 @@ class Asker:
 
         def request(index: int, sample: int) -> JudgeRequest:
             dimension, facts = wanted[index]
-            return JudgeRequest(dimension, LevelQuestion(), self.material, facts, sample)
+            return JudgeRequest(dimension, LevelQuestion(), self.material, facts, sample, guidance=self.guidance)
 
         plan = [(index, sample) for index, (dimension, _) in enumerate(wanted) for sample in range(self._wanted(dimension))]
         drawn: list[list[Sample | Unscored]] = [[] for _ in wanted]

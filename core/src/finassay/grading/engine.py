@@ -4,7 +4,7 @@ What a judge is asked goes to it in two lots: the questions that programs leave 
 levels. A judge that takes many questions together sees each lot as a whole.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from attrs import evolve, frozen
@@ -12,12 +12,13 @@ from attrs import evolve, frozen
 from finassay.api.delivery import Package
 from finassay.api.dimension import Dimension, JudgedBy
 from finassay.api.grading import Answer, Check, CheckBrief, Judge, LabelQuestion, Reader
-from finassay.api.scorecard import Evaluator, Graded, Scorecard, Steering, TableReading, TurnScore, Unread
+from finassay.api.scorecard import Evaluator, Graded, Reported, Scorecard, Steering, TableReading, TurnScore, Unread
 from finassay.api.verdict import Measured, NotApplicable, Scored, Unscored, Verdict
 from finassay.grading.asking import Asker
 from finassay.grading.clock import CheckTimeoutError, Clock
 from finassay.grading.dimensions import DIMENSIONS
 from finassay.grading.elicitation import elicitation
+from finassay.grading.guidance import NONE, SessionGuidance
 from finassay.grading.measured import MEASURES
 from finassay.grading.outcomes import OUTCOMES
 from finassay.grading.redaction import clean
@@ -39,12 +40,14 @@ def grade(
     by_turn: bool = True,
     clock: Clock | None = None,
     only: Collection[str] | None = None,
+    guidance: SessionGuidance = NONE,
 ) -> Scorecard:
     """The scorecard of a finished session.
 
     `checks` may be keyed by anything; each serves the dimension that it names. Never raises because of a check, a reader or a judge:
     what failed is `Unscored` with the reason. Only `BudgetError` goes through: what is half paid for is no scorecard. `only` names the
-    dimensions that are wanted: no check runs and no judge is asked for the others. Raises `ValueError` if the session has not ended.
+    dimensions that are wanted: no check runs and no judge is asked for the others. `guidance` adds to what the judge is told, and questions
+    of its own that count for nothing. Raises `ValueError` if the session has not ended.
     """
     if package.end_reason is None:
         raise ValueError("a session is graded when it has ended")
@@ -53,13 +56,15 @@ def grade(
     graded = OUTCOMES[package.end_reason].graded
     verdicts: dict[str, Verdict]
     steering: tuple[Steering, ...] = ()
+    reported: tuple[Reported, ...] = ()
     if graded == "none":
         verdicts = {one.id: Unscored("not graded", f"the session ended with {package.end_reason}") for one in DIMENSIONS}
     else:
         wanted = tuple(one for one in DIMENSIONS if only is None or one.id in only)
-        grader = _Grader(package, by_dimension, clock, *_asker(judge, reader, package), wanted)
+        grader = _Grader(package, by_dimension, clock, *_asker(judge, reader, package, guidance.words), wanted)
         graded_now = grader.verdicts()
         verdicts = {one.id: graded_now.get(one.id, Unscored("not graded", "not asked for")) for one in DIMENSIONS}
+        reported = grader.reported(guidance.questions) if only is None else ()
         steering = tuple(grader.asker.steering.values()) if grader.asker else ()
     result = totals(DIMENSIONS, verdicts, package.end_reason)
     return Scorecard(
@@ -81,6 +86,7 @@ def grade(
         unread=_unread(package, verdicts),
         tables=tuple(_tables(verdicts))[:MAX_TABLES],
         steering=tuple(Steering(clean(one.quote, 500), clean(one.where, 300), one.by) for one in steering),
+        reported=reported,
     )
 
 
@@ -115,12 +121,12 @@ def _told(verdicts: Mapping[str, Verdict], name: str) -> Iterator[Mapping[str, o
         yield from (entry for entry in told if isinstance(entry, Mapping)) if isinstance(told, list | tuple) else ()
 
 
-def _asker(judge: Judge | None, reader: Reader | None, package: Package) -> tuple[Asker | None, Unscored]:
+def _asker(judge: Judge | None, reader: Reader | None, package: Package, guidance: str) -> tuple[Asker | None, Unscored]:
     """The judge with its material, or what takes the place of its verdicts."""
     if judge is None:
         return None, Unscored("judge unavailable", "no judge was chosen")
     try:
-        return Asker.prepare(judge, reader, package), Unscored("judge unavailable")
+        return Asker.prepare(judge, reader, package, guidance), Unscored("judge unavailable")
     except Exception as error:  # a reader is somebody else's code; without material the judge has nothing to go by
         return None, Unscored("evidence missing", f"the reader failed: {type(error).__name__}: {error}"[:500], getattr(reader, "id", ""))
 
@@ -149,6 +155,13 @@ class _Grader:
             bounded = check is not None and isinstance(level, Scored) and isinstance(bound, Scored)
             found[one.id] = _lower(level, bound, check) if bounded else level  # type: ignore[arg-type]
         return found
+
+    def reported(self, questions: Sequence[Dimension]) -> tuple[Reported, ...]:
+        """The judge's answers to questions that count for nothing; asked apart, so that they change nothing that counts."""
+        levels: list[Scored | Unscored] = [self.unjudged] * len(questions)
+        if self.asker is not None and questions:
+            levels = self.asker.levels([(one, {}) for one in questions])
+        return tuple(Reported(one.looks_at, Graded.of(one.id, level)) for one, level in zip(questions, levels, strict=True))
 
     def _check(self, dimension: Dimension) -> Check | None:
         return None if dimension.judged_by is JudgedBy.MEASURED else self.checks.get(dimension.id)

@@ -22,6 +22,7 @@ from finassay.api.task import Task
 from finassay.api.verdict import Json
 from finassay.catalog.catalog import Catalog, Offer
 from finassay.config.settings import Choice, RunSettings
+from finassay.grading.guidance import NONE, SessionGuidance
 from finassay.models.ledger import Budget
 from finassay.models.service import AGENT, UNPRICED_HINT, ComponentModels, ModelService, unpriced
 from finassay.records.convert import to_json
@@ -75,6 +76,7 @@ class GradingParts:
     origins: tuple[Origin, ...]
     judge_identity: Mapping[str, Json] = Factory(dict)
     """What a judge's answers rest on besides its code: options, models, digests of its prompts. Empty where there is nothing of it."""
+    guidance: SessionGuidance = NONE
 
 
 @frozen
@@ -335,9 +337,11 @@ def build_grading(catalog: Catalog, settings: RunSettings, models: ModelService 
     reader = (
         problems.attempt(catalog.create, "reader", settings.reader.id, settings.reader.options) if settings.reader.id != "none" else None
     )
+    packs = [pack for name in settings.guidance if (pack := problems.attempt(catalog.create, "guidance", name)) is not None]
+    guidance = problems.attempt(SessionGuidance.of, [pack.guidance for pack, _ in packs]) or NONE
     problems.found += models.problems()
     problems.raise_if_any()
-    origins = tuple(origin for _, origin in filter(None, [*made, judge, reader]))
+    origins = tuple(origin for _, origin in filter(None, [*made, judge, reader, *packs]))
     options = {"options": dict(settings.judge.options)} if settings.judge.options else {}
-    identity = {**options, **identity_of(judge[0], asked)} if judge else {}
-    return GradingParts(checks, judge[0] if judge else None, reader[0] if reader else None, origins, identity)
+    identity = {**options, **identity_of(judge[0], asked), **guidance.identity} if judge else {}
+    return GradingParts(checks, judge[0] if judge else None, reader[0] if reader else None, origins, identity, guidance)

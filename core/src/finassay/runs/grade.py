@@ -23,7 +23,7 @@ from attrs import asdict
 from finassay.api.delivery import LogEvent, Package
 from finassay.api.errors import CatalogError, FinassayError, InvalidFileError, UnfinishedError
 from finassay.api.sandbox import Sandbox
-from finassay.api.scorecard import Evaluator, Scorecard
+from finassay.api.scorecard import Evaluator, Graded, Scorecard
 from finassay.api.task import Task
 from finassay.catalog.catalog import Catalog
 from finassay.config.settings import RunSettings
@@ -114,7 +114,15 @@ class Grader:
             try:
                 package = make_package(self.folder, self.tasks[key.task], state, runner)
                 with serving(key.id, alone=True):
-                    card = grade(package, self.parts.checks, self.parts.judge, self.parts.reader, self.evaluator, key.id)
+                    card = grade(
+                        package,
+                        self.parts.checks,
+                        self.parts.judge,
+                        self.parts.reader,
+                        self.evaluator,
+                        key.id,
+                        guidance=self.parts.guidance,
+                    )
             finally:
                 if runner is not None:
                     runner.close()
@@ -175,8 +183,13 @@ def scorecards(folder: RunFolder, key: SessionKey) -> list[Scorecard]:
 
 def lacks_its_judge(card: Scorecard) -> str:
     """What was not judged because the models of the judge were out of reach, in words; empty if nothing was. It is worth asking again."""
-    missing = [g.dimension for g in card.verdicts if g.unscored is not None and g.unscored.reason == "judge unavailable"]
+    missing = [g.dimension for g in _asked(card) if g.unscored is not None and g.unscored.reason == "judge unavailable"]
     return ", ".join(missing) if card.evaluator.judge_identity.get("asked") else ""
+
+
+def _asked(card: Scorecard) -> tuple[Graded, ...]:
+    """Everything that a judge may have been asked about."""
+    return (*card.verdicts, *(one.graded for one in card.reported))
 
 
 def unreached(card: Scorecard) -> UnfinishedError | None:
@@ -184,7 +197,7 @@ def unreached(card: Scorecard) -> UnfinishedError | None:
     missing = lacks_its_judge(card)
     if not missing:
         return None
-    why = next(g.unscored.detail for g in card.verdicts if g.unscored is not None and g.unscored.reason == "judge unavailable")
+    why = next(g.unscored.detail for g in _asked(card) if g.unscored is not None and g.unscored.reason == "judge unavailable")
     return UnfinishedError(
         f"the judge's models were out of reach for {missing}: {why}", hint="Once the judge's models answer, the same command goes on."
     )

@@ -59,7 +59,7 @@ def chat_request(group: Group, material: Shown, options: ModelJudgeOptions) -> C
     asked = f"{wording.QUESTIONS.format(names=', '.join(names))}\n{questions}\n\n{wording.REMINDER}"
     text = f"{wording.MATERIAL}\n{material.text or '(nothing was delivered)'}\n\n{_left_out(material)}{asked}"
     return ChatRequest(
-        messages=(ChatMessage("system", wording.SYSTEM.format(token=material.fence.token)), ChatMessage("user", text)),
+        messages=(ChatMessage("system", _instructions(group, material.fence.token)), ChatMessage("user", text)),
         schema=form(names),
         max_output_tokens=options.max_output_tokens,
         repeat=options.repeat + group.places[0].request.sample,
@@ -67,6 +67,11 @@ def chat_request(group: Group, material: Shown, options: ModelJudgeOptions) -> C
         about=",".join(dict.fromkeys(place.request.dimension.id for place in group.places)),
         seconds=options.seconds,
     )
+
+
+def _instructions(group: Group, token: str) -> str:
+    added = group.places[0].request.guidance
+    return wording.SYSTEM.format(token=token) + (wording.GUIDANCE.format(guidance=added) if added else "")
 
 
 def _left_out(material: Shown) -> str:
