@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from finassay.api.errors import FinassayError
 from finassay_rubrics.cli.main import rubric as command
 from finassay_rubrics.measure.agreeing import values, verdict_of
+from finassay_rubrics.measure.coverage import coverage, redundancy
 from finassay_rubrics.measure.spoiling import spoil
 from finassay_rubrics.record.reading import rubric_json
 from finassay_rubrics.record.rubric import Criterion, Obligation, Route, Rubric, Tolerance, Topic
@@ -66,7 +67,16 @@ def test_values_by_any_route_and_by_the_first():
 
 def test_what_is_spoilt_loses_and_what_is_put_differently_keeps():
     found = spoil(OWN, RIGHT)
-    assert {s.how for s in found} == {"wrong period", "stale value", "factor of ten", "sign", "mixed routes", "reordered", "paraphrased"}
+    assert {s.how for s in found} == {
+        "wrong period",
+        "stale value",
+        "wrong unit",
+        "factor of ten",
+        "sign",
+        "mixed routes",
+        "reordered",
+        "paraphrased",
+    }
     assert [s for s in found if not s.as_wanted] == []
     assert all(s.before == 100 for s in found)
 
@@ -95,3 +105,44 @@ def test_worked_cases_agree_and_spoilt_answers_lose():
         done = CliRunner().invoke(command, ["agree", "spoil", str(folder), str(folder / "answers.json"), "--json"])
         spoilt = json.loads(done.output)
         assert len(spoilt["not_as_wanted"]) <= 0.1 * spoilt["changed_answers"]
+
+
+def test_what_covers_an_experts_criteria():
+    text = Criterion(id="why", obligation_id="O1", text="Names higher input costs as a cause", kind="text", points=Decimal(0), expected=(Route(value="higher input costs"),))  # fmt: skip
+    own = OWN.model_copy(update={"criteria": (*OWN.criteria, text)})
+    expert = rubric(
+        criterion("a", "2022 revenue", ("any", 0.418, "USD", "billions", "")),
+        criterion("b", "2022 revenue", ("any", 0.5, "USD", "billions", "")),
+        text.model_copy(update={"id": "c", "text": "The margin fell because of higher input costs"}),
+        text.model_copy(update={"id": "d", "text": "Says that a covenant was waived", "expected": (Route(value="covenant waived"),)}),
+        text.model_copy(update={"id": "x", "kind": "prohibited", "text": "Invents a covenant"}),
+    )
+    found = coverage(own, expert)
+    assert [(c.criterion, c.how, c.by) for c in found] == [("a", "value", "r22"), ("b", "", ""), ("c", "words", "why"), ("d", "", "")]
+    assert found[1].nearest.startswith("r22")
+
+
+def test_what_is_tested_twice():
+    again = criterion("r22b", "Gives revenue of fiscal 2022", ("any", 0.418, "USD", "billions", "FY2022"))
+    other = criterion("cogs", "States fiscal 2022 cost of sales", ("any", 418, "USD", "millions", "FY2022"))
+    double = rubric(*OWN.criteria, again, other)
+    found = redundancy(double)
+    assert [(t.first, t.second) for t in found.by_text] == [("r22", "r22b")]
+    assert found.share == pytest.approx(1 / 6)
+    assert redundancy(OWN).by_text == ()
+    verdicts = [{"r22": a, "r21": b, "e22": "met", "e21": "unmet"} for a, b in (("met", "met"), ("unmet", "unmet"), ("met", "met"), ("unmet", "unmet"))]  # fmt: skip
+    found = redundancy(OWN, verdicts)
+    assert [(t.first, t.second) for t in found.by_verdict] == [("r22", "r21")]
+    assert (found.always_met, found.never_met) == (("e22",), ("e21",))
+    assert redundancy(OWN, verdicts[:3]).by_verdict == ()  # too few answers to tell
+
+
+def test_coverage_and_redundancy_commands(tmp_path):
+    own = tmp_path / "rubric.json"
+    own.write_text(rubric_json(OWN))
+    run = CliRunner().invoke
+    told = json.loads(run(command, ["agree", "coverage", str(own), str(own), "--json"]).output)
+    assert (told["covered"], told["by_value"]) == (1, 4)
+    (tmp_path / "a.txt").write_text(RIGHT)
+    told = json.loads(run(command, ["agree", "redundancy", str(own), str(tmp_path / "a.txt"), "--json"]).output)
+    assert (told["answers"], told["repeated_share"], told["met_by_every_answer"]) == (1, 0, ["r22", "r21", "e22", "e21"])

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from finassay.api.errors import InvalidFileError
+from finassay_rubrics.cli.blind import blind
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 PROFILE = click.option("--profile", type=click.Choice(["strict", "lenient"]), default="strict", show_default=True)
@@ -172,6 +173,9 @@ def spoil(rubric: Path, answers: tuple[Path, ...], as_json: bool) -> None:
         if not one.as_wanted
     ]
     tell(told, as_json)
+
+
+command.add_command(blind)
 
 
 def tell(told: dict[str, Any], as_json: bool) -> None:
