@@ -128,9 +128,9 @@ def honest(assignment, desk):
 
 
 @contextmanager
-def working(out, writer=None, reviewer=None, *, query=QUERY, source=None, guidance=GENERAL, cutoff=CUTOFF, told=None, **more):
+def working(out, writer=None, reviewer=None, *, query=QUERY, source=None, guidance=GENERAL, cutoff=CUTOFF, told=None, context=None, **more):
     who = writer or Scripted("one"), reviewer or Scripted("other")
-    context = contextualize(query, cutoff, today=date(2026, 1, 1))
+    context = context or contextualize(query, cutoff, today=date(2026, 1, 1))
     with at_work(out, context, guidance, who, {"shelf": source or Shelf()}, told=told or (lambda words: None), **more) as orchestrator:
         yield orchestrator
 
