@@ -224,12 +224,11 @@ def _print_scores(out: Console, card: Scorecard, *, failed: bool = False) -> Non
         if graded is not None and (not failed or _went_wrong(dimension, graded, card)):
             _print_score(out, dimension, graded, card)
     for one in () if failed else card.reported:
-        told = one.graded.scored
-        level = f"{told.level}/4" if told else f"no verdict ({one.graded.unscored.reason})" if one.graded.unscored else "no verdict"
-        out.print(line(f"Asked by guidance, counts for nothing: {one.graded.dimension}: {level}", 300, "bold"))
-        out.print(
-            safe("  " + one.question), safe("  " + (told.reason if told else one.graded.unscored.detail if one.graded.unscored else ""))
-        )
+        told, missing = one.graded.scored, one.graded.unscored
+        found = f"{told.level}/4" if told else f"no verdict ({missing.reason if missing else ''})"
+        out.print(line(f"Asked by guidance, counts for nothing: {one.graded.dimension}: {found}", 300, "bold"))
+        for text in (one.question, told.reason if told else missing.detail if missing else ""):
+            out.print(safe("  " + text))
     for passage in card.steering:
         out.print(line(f"Speaks to the judge in {passage.where} (costs and earns nothing): {passage.quote}", 700))
 
