@@ -127,7 +127,30 @@ def test_a_model_is_held_to_the_vocabulary():
     assert "no metric" in note
     signature, note = ModelSigner(FakeChatModel([ChatReply("no", "invalid", "m")])).sign(QUERIES[2])
     assert signature == sign(QUERIES[2])
-    assert "nothing usable" in note
+    assert "nothing held: the answer does not fit the form" in note
+
+
+def test_a_model_that_signs_is_told_what_was_wrong():
+    value = {"parts": [{"deliverable": "explain_change", "metric": "free_cash_flow"}], "issuers": "one issuer", "periods": "one period"}
+    wrong = {**value, "parts": [{"deliverable": "explain_change", "metric": "Acme's cash"}]}
+    model = FakeChatModel([ChatReply("", "stop", "m", value=v) for v in (wrong, value)])
+    signature, note = ModelSigner(model, GENERAL).sign(QUERIES[2])
+    assert (signature.parts, note) == ((Part("explain_change", "free_cash_flow"),), "")
+    assert "no metric" in model.requests[1].messages[-1].text
+    assert GENERAL.instructions["signature"] in model.requests[0].messages[0].text
+    assert "⟦" in model.requests[0].messages[1].text
+
+
+def test_a_rule_of_a_pack_on_signatures_is_kept_by_rules_and_models():
+    def no_cash(product):
+        return (Violation("CR01", "signature", "cash is no matter of ours"),) if "free_cash_flow" in product["signature"] else ()
+
+    pack = Guidance("desk", "1", (), rules=(Rule("CR01", "signature", "no cash", no_cash),))
+    assert sign(QUERIES[2]) != RuleSigner(pack.rules).sign(QUERIES[2])[0] == RuleSigner(pack.rules).sign("")[0]
+    value = {"parts": [{"deliverable": "explain_change", "metric": "free_cash_flow"}], "issuers": "one issuer", "periods": "one period"}
+    signature, note = ModelSigner(FakeChatModel([ChatReply("", "stop", "m", value=value)]), pack).sign(QUERIES[2])
+    assert "free_cash_flow" not in signature.text
+    assert "cash is no matter of ours" in note
 
 
 def test_the_vocabulary_is_about_thirty_kinds_and_every_family_knows_each():
@@ -195,9 +218,13 @@ def test_what_a_model_writes_is_held_to_the_rules():
     sent = "\n".join(m.text for m in model.requests[0].messages)
     assert "Acme" not in sent
     assert "P01" in sent
+    assert len(model.requests) == 3
+    assert "'States that revenue was 5 billion.' holds the value '5'" in model.requests[1].messages[-1].text
     broken = ModelWriter(FakeChatModel([ChatReply("sorry", "refusal", "m")])).write(sign(QUERIES[0]), GENERAL)
     assert broken.criteria == ()
-    assert "refusal" in broken.refused[0][1]
+    assert "refused to answer" in broken.refused[0][1]
+    mended = FakeChatModel([ChatReply("", "stop", "m", value={"criteria": r}) for r in (rows[1:2], rows[:1])])
+    assert [c.text for c in ModelWriter(mended).write(sign(QUERIES[0]), GENERAL).criteria] == [rows[0]["text"]]
 
 
 # -- building, screening, freezing ------------------------------------------------------------------------------------

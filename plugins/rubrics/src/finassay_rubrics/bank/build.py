@@ -17,7 +17,7 @@ from finassay.api.guidance import Guidance
 from finassay.records.files import read_json, write_atomically, write_json
 from finassay_rubrics.bank.bank import FILE
 from finassay_rubrics.bank.cluster import clusters
-from finassay_rubrics.bank.criteria import CriteriaWriter, Written
+from finassay_rubrics.bank.criteria import CriteriaWriter, ModelWriter, Written
 from finassay_rubrics.bank.sign import Signer
 from finassay_rubrics.bank.signature import Part, Signature
 
@@ -92,12 +92,16 @@ class Builder:
         return {
             "queries": hashlib.sha256("\0".join(self.queries).encode("utf-8", "surrogatepass")).hexdigest(),
             "number": len(self.queries),
-            "signer": self.signer.id,
+            "signer": " ".join(filter(None, (self.signer.id, getattr(self.signer, "identity", "")))),
             "embedding": f"{self.embedding.id} {self.embedding.version}",
-            "writers": [{"id": writer.id, "family": writer.family} for writer in self.writers],
+            "writers": [self._writer(writer) for writer in self.writers],
             "guidance": f"{self.guidance.id} {self.guidance.version}",
             "tasks": self.most,
         }
+
+    def _writer(self, writer: CriteriaWriter) -> dict[str, Any]:
+        prompt = writer.identity(self.guidance) if isinstance(writer, ModelWriter) else ""
+        return {"id": writer.id, "family": writer.family, **({"prompt_sha256": prompt} if prompt else {})}
 
     # -- signatures ---------------------------------------------------------------------------------------------------
 
@@ -155,6 +159,17 @@ class Builder:
                 if not path.exists():
                     write_json(path, _written_json(writer, writer.write(task.signature, self.guidance)))
             self.told("criteria", number, len(tasks))
+
+
+def amiss(folder: Path, tasks: Sequence[Task]) -> list[str]:
+    """What models did not manage, in words: signatures that rules had to make, criteria that were refused, tasks that are left without any."""
+    notes = sum('"note": ' in line for line in (folder / SIGNATURES).read_text("utf-8").splitlines())
+    written = [read_json(criteria_file(folder, task.id, place), "criteria of a task") for task in tasks for place in "ab"]
+    refused = sum(len(one["refused"]) for one in written)
+    bare = [task.id for task, a, b in zip(tasks, written[::2], written[1::2], strict=True) if not a["criteria"] and not b["criteria"]]
+    told = [f"{notes} signatures are not the signer's own (see {SIGNATURES})"] if notes else []
+    told += [f"{refused} criteria were refused (see {CRITERIA}/)"] if refused else []
+    return told + ([f"{len(bare)} tasks have no criterion: {', '.join(bare[:5])}"] if bare else [])
 
 
 def criteria_file(folder: Path, task: str, place: str) -> Path:

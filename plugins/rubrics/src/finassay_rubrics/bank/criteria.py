@@ -11,10 +11,11 @@ from attrs import frozen
 
 from finassay.api.errors import UsageError
 from finassay.api.guidance import Guidance
-from finassay.api.model import ChatMessage, ChatModel, ChatRequest, Models
+from finassay.api.model import ChatModel, Models
 from finassay_rubrics.bank.signature import Signature
 from finassay_rubrics.bank.vocabulary import metric_title, vocabulary
 from finassay_rubrics.metrics.table import table
+from finassay_rubrics.roles.proposing import Ask, closed, line, many, prompt, prompt_digest
 from finassay_rubrics.validate.wording import wording_problem
 
 TEMPLATES: Final = ("templates-a", "templates-b")
@@ -106,37 +107,14 @@ def _texts(signature: Signature, family: Mapping[str, Any]) -> Iterator[tuple[st
 
 # -- models -----------------------------------------------------------------------------------------------------------
 
-SCHEMA: Final = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["criteria"],
-    "properties": {
-        "criteria": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": MAX_CRITERIA,
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["text", "principles"],
-                "properties": {
-                    "text": {"type": "string", "minLength": 8, "maxLength": 400},
-                    "principles": {"type": "array", "minItems": 1, "maxItems": 4, "items": {"type": "string"}},
-                },
-            },
-        }
-    },
-}
-SYSTEM: Final = (
-    "You write criteria by which answers to one kind of task in financial research are graded. You see the kind of task only, never a query, a"
-    " source or an answer. Write atomic criteria: each tests one claim that two readers would find or miss alike. No criterion holds a name, a date, a"
-    " number or an amount. Name for each the ids of the principles that it realizes."
-)
+ROLE: Final = "criteria"
+_TEXT: Final = {"type": "string"}
+SCHEMA: Final = closed(criteria=many(closed(text=_TEXT, principles=many(_TEXT))))
 
 
 @frozen
 class ModelWriter:
-    """A chat model that writes criteria."""
+    """A chat model that writes criteria. What does not hold goes back a bounded number of times; what then holds is kept."""
 
     model: ChatModel
 
@@ -148,30 +126,28 @@ class ModelWriter:
     def family(self) -> str:
         return self.model.family
 
+    def identity(self, guidance: Guidance) -> str:
+        """What its criteria rest on besides the model: the digest of its prompt."""
+        return prompt_digest(ROLE, SCHEMA, guidance.instructions.get(ROLE, ""))
+
     def write(self, signature: Signature, guidance: Guidance) -> Written:
         known = frozenset(principle.id for principle in guidance.principles)
-        request = ChatRequest(
-            (ChatMessage("system", self._system(guidance)), ChatMessage("user", self._asked(signature))),
-            schema=SCHEMA, role="writer", about="bank criteria",
-        )  # fmt: skip
-        reply = self.model.complete(request)
-        rows = reply.value.get("criteria") if isinstance(reply.value, Mapping) else None
-        if not isinstance(rows, list):
-            return Written((), (("", f"{self.id} gave nothing usable: {reply.finish}"),))
-        kept: dict[str, Criterion] = {}
         refused: list[tuple[str, str]] = []
-        for row in rows[:MAX_CRITERIA]:
-            text, principles = _row(row)
-            if problem := problem_of(text, principles, known):
-                refused.append((text[:400], problem))
-            else:
-                kept.setdefault(text, Criterion(text, principles))
-        return Written(tuple(kept.values()), tuple(refused))
+
+        def read(value: Mapping[str, Any]) -> tuple[tuple[Criterion, ...] | None, list[str]]:
+            kept, wrong = _sorted_out(value["criteria"], known)
+            refused.extend(wrong)
+            return kept or None, [f"{text[:120]!r} {why}" for text, why in wrong] + ([] if kept or wrong else ["there is no criterion"])
+
+        found = Ask(self._system(guidance), self._asked(signature), SCHEMA, read, "writer", "bank criteria").put(self.model)
+        if found.value is None:
+            refused.append(("", f"{self.id} gave nothing usable: {found.last}"))
+        return Written(found.value or (), tuple(dict.fromkeys(refused)))
 
     def _system(self, guidance: Guidance) -> str:
         principles = "\n".join(f"{p.id} {p.title}: {p.statement}" for p in guidance.principles)
-        own = guidance.instructions.get("criteria", "")
-        return f"{SYSTEM}\n\n{own}\n\nPrinciples:\n{principles}".strip()
+        own = guidance.instructions.get(ROLE, "")
+        return "\n\n".join(filter(None, (prompt(ROLE), f"At most {MAX_CRITERIA} criteria.", own, f"Principles:\n{principles}")))
 
     def _asked(self, signature: Signature) -> str:
         kinds = [f"{d}: {vocabulary().deliverables[d].title}" for d in signature.deliverables]
@@ -179,12 +155,25 @@ class ModelWriter:
         return "\n".join(("Kind of task:", signature.text, "", "Deliverables:", *kinds, "", "Metrics:", *metrics))
 
 
+def _sorted_out(rows: Sequence[Any], known: frozenset[str]) -> tuple[tuple[Criterion, ...], list[tuple[str, str]]]:
+    """What may stand, each text once, and what may not with the reason."""
+    kept: dict[str, Criterion] = {}
+    refused: list[tuple[str, str]] = []
+    for row in rows[:MAX_CRITERIA]:
+        text, principles = _row(row)
+        if problem := problem_of(text, principles, known):
+            refused.append((text[:400], problem))
+        else:
+            kept.setdefault(text, Criterion(text, principles))
+    return tuple(kept.values()), refused
+
+
 def _row(row: Any) -> tuple[str, tuple[str, ...]]:
     if not isinstance(row, Mapping):
         return "", ()
     principles = row.get("principles")
     names = principles if isinstance(principles, list) else []
-    return " ".join(str(row.get("text", "")).split()), tuple(dict.fromkeys(str(name) for name in names))
+    return line(row.get("text", ""), 1000), tuple(dict.fromkeys(line(name, 40) for name in names))
 
 
 def writers(first: str, second: str, models: Models) -> tuple[CriteriaWriter, CriteriaWriter]:

@@ -1,12 +1,11 @@
 """`finassay rubric bank`: build, screen, freeze."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from finassay.api.guidance import Guidance
     from finassay_rubrics.bank.screen import Screened
 
 
@@ -28,29 +27,50 @@ def command() -> None:
 @click.option("--signer", default="rules", show_default=True, help="Who makes signatures: rules, or PROVIDER/NAME.")
 @click.option("--embedding", default="tfidf", show_default=True, help="By what signatures are compared.")
 @click.option("--guidance", "packs", multiple=True, default=("general",), show_default=True, help="A guidance pack; may be given again.")
-def build(queries: Path, out: Path, tasks: int, writer: str, second: str, signer: str, embedding: str, packs: tuple[str, ...]) -> None:
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Dollars that the bank's models may cost in all; it then stops and can be gone on with.",
+)
+def build(
+    queries: Path,
+    out: Path,
+    tasks: int,
+    writer: str,
+    second: str,
+    signer: str,
+    embedding: str,
+    packs: tuple[str, ...],
+    budget: float | None,
+) -> None:
     """Signatures, clusters and criteria from QUERIES: a text file with one a line, JSON lines, or a JSON list."""
     from finassay.catalog.catalog import Catalog
-    from finassay.models.service import ModelService
-    from finassay_rubrics.bank.build import Builder
+    from finassay_rubrics.bank.build import Builder, amiss
     from finassay_rubrics.bank.criteria import writers
     from finassay_rubrics.bank.queries import read_queries
     from finassay_rubrics.bank.screen import open_proposals, propose, read_screen
     from finassay_rubrics.bank.sign import ModelSigner, RuleSigner
+    from finassay_rubrics.cli.generate import affordable, models_of, told_spending
+    from finassay_rubrics.cli.guidance import guidance_of
 
     catalog = Catalog.installed()
-    guidance = _guidance(packs)
-    models = ModelService(catalog, _settings(), folder=out)
-    both = writers(writer, second, models)
-    signs = RuleSigner() if signer == "rules" else ModelSigner(models.get(signer), guidance.instructions.get("signature", ""))
+    found, guidance, models = read_queries(queries), guidance_of(catalog, packs), models_of(catalog, out, budget)
+    both = writers(writer, second, models.to("writer"))
+    rules = [rule for rule in guidance.rules if rule.stage == "signature"]
+    signs = RuleSigner(rules) if signer == "rules" else ModelSigner(models.to("writer").get(signer), guidance)
+    affordable(models)
     comparing = catalog.create("embedding", embedding)[0]
-    found = read_queries(queries)
     builder = Builder(out, found, signs, comparing, both, guidance, tasks, _told)
-    made = builder.run()
+    try:
+        made = builder.run()
+    finally:
+        told_spending(models)
     path = propose(out, comparing)
     screened = read_screen(out)
     took = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in builder.seconds.items())
     click.echo(f"{len(found)} queries, {sum(len(t.members) for t in made)} different signatures, {len(made)} tasks ({took})")
+    for line in amiss(out, made):
+        click.echo(line)
     click.echo(f"{sum(len(s.rows) for s in screened)} criteria, {open_proposals(screened)} proposed as duplicates: {path}")
 
 
@@ -137,25 +157,13 @@ def _show(bank: Path, one: "Screened", where: str) -> None:
 )
 def freeze(bank: Path, version: str, packs: tuple[str, ...]) -> None:
     """Give a screened bank its version and digest. It is never changed after that."""
+    from finassay.catalog.catalog import Catalog
     from finassay_rubrics.bank.bank import FILE, read_bank
     from finassay_rubrics.bank.screen import freeze as frozen
+    from finassay_rubrics.cli.guidance import guidance_of
 
-    digest = frozen(bank, version, _guidance(packs))
+    digest = frozen(bank, version, guidance_of(Catalog.installed(), packs))
     made = read_bank(bank)
     click.echo(
         f"version {version}, {len(made.tasks)} tasks, {sum(len(t.criteria) for t in made.tasks)} criteria, digest {digest}: {bank / FILE}"
     )
-
-
-def _guidance(packs: tuple[str, ...]) -> "Guidance":
-    from finassay.catalog.catalog import Catalog
-    from finassay_rubrics.guidance.packs import combined
-
-    catalog = Catalog.installed()
-    return combined([catalog.create("guidance", name)[0].guidance for name in dict.fromkeys(packs)])
-
-
-def _settings() -> Any:
-    from finassay.config.settings import RunSettings, provider_settings
-
-    return provider_settings(RunSettings(agents={}), Path.cwd())

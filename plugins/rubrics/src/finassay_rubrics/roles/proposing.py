@@ -34,7 +34,7 @@ class Proposal(Generic[T]):
     """What came of asking."""
 
     value: T | None
-    """What held; None where nothing did."""
+    """What held of the last reply of which anything did; None where nothing did."""
     returned: tuple[tuple[str, ...], ...]
     """What was wrong with each reply that was sent back, or given up on."""
     held: bool
@@ -69,7 +69,8 @@ class Ask(Generic[T]):
         for _ in range(MAX_TRIES):
             request = ChatRequest(tuple(messages), schema=self.schema, max_output_tokens=MAX_OUTPUT, role=self.role, about=self.about)
             reply = model.complete(request)
-            value, problems = self._looked_at(reply)
+            found, problems = self._looked_at(reply)
+            value = found if found is not None else value
             if not problems:
                 return Proposal(value, tuple(returned), True)
             told = tuple(" ".join(p.split())[:MAX_PROBLEM] for p in problems[:MAX_PROBLEMS])
