@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from finassay_rubrics.cli.main import rubric as command
-from finassay_rubrics.grading.cells import Answer, cell_of, given
+from finassay_rubrics.grading.answer import Answer
+from finassay_rubrics.grading.cells import cell_of, given
 from finassay_rubrics.grading.compare import Expected, accepts
 from finassay_rubrics.grading.grade import Grader
 from finassay_rubrics.grading.locate import Target, locate, words_of

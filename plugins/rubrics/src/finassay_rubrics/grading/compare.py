@@ -1,5 +1,6 @@
 """Whether an answer's figure is the expected one: units and scales by program, tolerances by two stated profiles."""
 
+import re
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import Final, Literal
 
@@ -12,9 +13,43 @@ Profile = Literal["strict", "lenient"]
 LENIENT_REL: Final = Decimal("0.001")
 SCALE_WORDS: Final = {"": 1, "thousands": 10**3, "millions": 10**6, "billions": 10**9, "trillions": 10**12}
 KINDS: Final[dict[str, UnitKind]] = {
-    "percent": "percent", "%": "percent", "percentage points": "points", "pp": "points", "times": "times", "x": "times", "days": "days",
-    "basis points": "basis points", "ratio": "times", "count": "plain", "": "plain",
+    "percent": "percent", "%": "percent", "pct": "percent", "per cent": "percent",
+    "percentage points": "points", "percentage point": "points", "pp": "points", "points": "points", "percent points": "points",
+    "times": "times", "x": "times", "ratio": "times", "multiple": "times", "turns": "times",
+    "days": "days", "day": "days", "basis points": "basis points", "bp": "basis points", "bps": "basis points",
+    "months": "months", "month": "months", "years": "months", "year": "months", "weeks": "months", "quarters": "months",
+    "count": "plain", "number": "plain", "": "plain",
 }  # fmt: skip
+_LENGTH_SCALES: Final = {"year": 12, "quarter": 3}
+_CURRENCIES: Final = {
+    "$": "", "US$": "USD", "US DOLLARS": "USD", "US DOLLAR": "USD", "DOLLARS": "", "DOLLAR": "", "€": "EUR", "EURO": "EUR", "EUROS": "EUR",
+    "£": "GBP", "¥": "", "YEN": "JPY", "₹": "INR", "RS": "INR", "RS.": "INR", "C$": "CAD", "CA$": "CAD", "A$": "AUD", "AU$": "AUD",
+    "HK$": "HKD", "S$": "SGD", "R$": "BRL", "NZ$": "NZD", "NT$": "TWD", "RMB": "CNY", "₩": "KRW",
+}  # fmt: skip
+"""What is written of a currency to its code; empty where it may be several."""
+_CODES: Final = frozenset(
+    "USD EUR GBP CHF JPY CAD AUD NZD HKD SGD SEK NOK DKK INR CNY BRL MXN ZAR KRW PLN TRY TWD ILS CZK HUF THB IDR MYR PHP AED SAR CLP COP".split()
+)
+DIGITS: Final = 3
+"""Significant digits that a rounded amount must at least show where the rubric asks for no other precision."""
+
+
+def kind_of(unit: str) -> UnitKind:
+    """The kind of quantity that a unit measures: `USD per share` is an amount, `stores` a plain count."""
+    plain = " ".join(unit.lower().split())
+    if plain in KINDS:
+        return KINDS[plain]
+    return "amount" if currency_of(unit) is not None or re.search(r"\bcents?\b|\bpence\b|\bcurrency\b|\bdollars?\b", plain) else "plain"
+
+
+def currency_of(text: str) -> str | None:
+    """The code of the currency that a text names; empty where it may be several, None where it names none."""
+    plain = text.strip().upper()
+    if plain in _CURRENCIES:
+        return _CURRENCIES[plain]
+    word = next((w for w in re.findall(r"[A-Z]{3}", plain) if w in _CODES), None)
+    sign = next((code for mark, code in _CURRENCIES.items() if not mark.isalpha() and mark in plain), None)
+    return word or sign
 
 
 @frozen
@@ -28,17 +63,32 @@ class Expected:
     tolerance: Tolerance
     decimals: int | None
     """Decimals that must at least be stated."""
-    signed: bool = True
-    """Whether the sign counts; that of an amount that flows out does not under the lenient profile."""
+    currency: str = ""
+    """Its code; empty where it may be any."""
+    digits: int = 0
+    """Significant digits that a rounded figure must at least show."""
 
 
 def expected_of(route: Route) -> Expected:
     """Raises `ValueError` for a route without a number."""
     if not isinstance(route.value, Decimal):
         raise ValueError(f"route {route.route_id!r} expects words")
-    kind = KINDS.get(route.unit, "amount")
+    kind = kind_of(route.unit)
     tolerance = route.tolerance or Tolerance(rule="stated precision", abs=Decimal("0.5"))
-    return Expected(route.value, kind, Decimal(SCALE_WORDS.get(route.scale, 1)), tolerance, tolerance.decimals)
+    rounded = kind == "amount" and tolerance.rule == "stated precision" and tolerance.decimals is None
+    return Expected(
+        route.value, kind, _scale_of(route, kind), tolerance, tolerance.decimals, currency_of(route.unit) or "", DIGITS if rounded else 0
+    )
+
+
+def _scale_of(route: Route, kind: UnitKind) -> Decimal:
+    words = f"{route.scale} {route.unit}".lower()
+    if re.search(r"\bcents?\b|\bpence\b", words):
+        return Decimal("0.01")
+    if kind == "months":
+        return next((Decimal(n) for word, n in _LENGTH_SCALES.items() if word in words), Decimal(1))
+    named = next((n for word, n in SCALE_WORDS.items() if word and word.removesuffix("s") in words), 1)
+    return Decimal(named)
 
 
 def stated(number: Number, expected: Expected) -> list[tuple[Decimal, int]]:
@@ -49,9 +99,16 @@ def stated(number: Number, expected: Expected) -> list[tuple[Decimal, int]]:
     value, decimals = number.value, number.decimals
     own = number.kind
     if expected.kind == "amount":
+        said = currency_of(number.currency) if number.currency else ""
+        if said and expected.currency and said != expected.currency:
+            return []
         return _amounts(number, expected.scale) if own in ("amount", "plain") else []
+    if expected.kind == "months":
+        return _lengths(number, expected.scale) if own in ("months", "plain") else []
     if own == "amount":
-        return [(value, decimals)] if number.scale is None and expected.kind == "plain" else []
+        return []
+    if expected.kind == "plain" and own == "plain":
+        return _counts(number, expected.scale)
     shift = _SHIFTS.get((own, expected.kind))
     if shift is None:
         return []
@@ -66,7 +123,7 @@ _SHIFTS: Final[dict[tuple[UnitKind, UnitKind], int]] = {
     ("points", "points"): 0, ("percent", "points"): 0, ("plain", "points"): 0, ("basis points", "points"): -2,
     ("basis points", "basis points"): 0, ("plain", "basis points"): 0, ("points", "basis points"): 2, ("percent", "basis points"): 2,
     ("times", "times"): 0, ("plain", "times"): 0, ("percent", "times"): -2, ("days", "times"): 0,
-    ("days", "days"): 0, ("plain", "days"): 0, ("plain", "plain"): 0, ("days", "plain"): 0, ("times", "plain"): 0, ("percent", "plain"): -2,
+    ("days", "days"): 0, ("plain", "days"): 0, ("months", "months"): 0, ("plain", "months"): 0, ("plain", "plain"): 0, ("days", "plain"): 0, ("times", "plain"): 0, ("percent", "plain"): -2,
 }  # fmt: skip
 """(the answer's kind, the expected kind) to the power of ten between them."""
 
@@ -75,7 +132,7 @@ def can_be(number: Number, kind: UnitKind) -> bool:
     """Whether a figure can stand for a quantity of this kind at all: dollars are no ratio, percent are no dollars."""
     if kind == "amount":
         return number.kind in ("amount", "plain")
-    return (number.kind, kind) in _SHIFTS or (number.kind == "amount" and kind == "plain")
+    return (number.kind, kind) in _SHIFTS
 
 
 def _amounts(number: Number, scale: Decimal) -> list[tuple[Decimal, int]]:
@@ -84,7 +141,25 @@ def _amounts(number: Number, scale: Decimal) -> list[tuple[Decimal, int]]:
         return [(number.value.scaleb(shift), number.decimals - shift)]
     power = int(scale.log10().to_integral_value())
     bare = [(number.value, number.decimals)]
-    return bare if power == 0 else [*bare, (number.value.scaleb(-power), number.decimals + power)]
+    in_units = [(number.value.scaleb(-power), number.decimals + power)]
+    if power == 0:
+        return bare
+    return in_units if power < 0 and number.currency else [*bare, *in_units]  # $16.42 is not 16.42 cents
+
+
+def _counts(number: Number, scale: Decimal) -> list[tuple[Decimal, int]]:
+    """A count with its scale word; without one in the expected scale, or in units."""
+    power = int(scale.log10().to_integral_value())
+    own = int((number.scale or Decimal(1)).log10().to_integral_value())
+    readings = [(number.value.scaleb(own - power), number.decimals - own + power)]
+    return readings if number.scale is not None or power == 0 else [(number.value, number.decimals), *readings]
+
+
+def _lengths(number: Number, scale: Decimal) -> list[tuple[Decimal, int]]:
+    """A length of time in the expected unit; without a unit it is in that."""
+    if number.kind == "plain" or number.scale == scale:
+        return [(number.value, number.decimals)]
+    return [(number.value * (number.scale or Decimal(1)) / scale, number.decimals)]
 
 
 def accepts(number: Number, expected: Expected, profile: Profile = "strict") -> bool:
@@ -122,8 +197,15 @@ def _rounds_to(value: Decimal, decimals: int, expected: Expected) -> bool:
     if decimals >= known:  # the answer is at least as fine as what is known
         half = Decimal(5).scaleb(-known - 1)
         return value == target or (_in_band(value, target, half, "both") and expected.tolerance.rule == "stated precision")
+    if expected.digits and value != target and _digits(value, decimals) < expected.digits:
+        return False
     step = Decimal(1).scaleb(-decimals)
     return value in (target.quantize(step, ROUND_HALF_UP), target.quantize(step, ROUND_HALF_EVEN))
+
+
+def _digits(value: Decimal, decimals: int) -> int:
+    """Significant digits of a figure that is shown with so many decimals (negative: zeros before the point)."""
+    return max(1, value.adjusted() + 1 + decimals) if value else 1
 
 
 def _in_band(value: Decimal, target: Decimal, band: Decimal, inclusive: str) -> bool:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from finassay_rubrics.grading.cells import Answer
+from finassay_rubrics.grading.answer import Answer
 from finassay_rubrics.grading.numbers import numbers
 
 _COUNT: Final = {"one": 1, "single": 1, "exactly one": 1, "two": 2, "three": 3}

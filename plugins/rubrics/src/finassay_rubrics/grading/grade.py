@@ -7,8 +7,11 @@ from typing import Final
 
 from attrs import define, evolve, field, frozen
 
-from finassay_rubrics.grading.cells import Answer, Cell, Given, _spread, cell_of, from_to, given
-from finassay_rubrics.grading.compare import KINDS, Expected, Profile, accepts, expected_of
+from finassay_rubrics.grading.answer import Answer
+from finassay_rubrics.grading.cells import Cell, Given, cell_of, given
+from finassay_rubrics.grading.in_prose import from_to
+from finassay_rubrics.grading.vocabulary import spread
+from finassay_rubrics.grading.compare import Expected, Profile, accepts, expected_of, kind_of
 from finassay_rubrics.grading.dates import Day, dates, same
 from finassay_rubrics.grading.forms import check_format
 from finassay_rubrics.grading.locate import words_of
@@ -97,7 +100,7 @@ class Grader:
     def _cell(self, criterion: Criterion, route: Route) -> Cell:
         cell = cell_of(criterion.text, criterion.period or route.period, self._entities)
         own = frozenset(w.lower() for w in re.findall(r"\w+", criterion.entity))
-        kind = KINDS.get(route.unit, "amount") if route.unit else None
+        kind = kind_of(route.unit) if route.unit else None
         words = cell.words - _left_out(criterion.text)
         return evolve(cell, words=words or cell.words, kind=kind, own=own if self._several else frozenset(), weights=self._weights)
 
@@ -218,7 +221,7 @@ class Grader:
             if other.obligation_id != criterion.obligation_id or other.kind != "numeric" or not routes:
                 continue
             cell = self._cell(other, routes[0])
-            if not _spread(words_of(criterion.text)) & cell.words:
+            if not spread(words_of(criterion.text)) & cell.words:
                 continue  # another metric of the same obligation
             found = given(answer, cell)
             if cell.years and found.figures and routes[0].unit in ("times", "percent", "x", "%"):

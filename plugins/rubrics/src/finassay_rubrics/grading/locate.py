@@ -5,6 +5,7 @@ them earns nothing.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final, Literal
@@ -227,15 +228,16 @@ def _segments(answer: str, target: Target) -> list[_Segment]:
     """Sentences, each within a line, with the figures that can be results."""
     found, start = [], 0
     all_numbers = numbers(answer, target.ignore)
+    places = [n.start for n in all_numbers]
     example_until = -1
     for index, line in enumerate(answer.splitlines(keepends=True)):
         if _EXAMPLE.search(line):
             example_until = index + 12  # an example's lines follow it
         if index > example_until or (_RESULT.search(line) and not _EXAMPLE.search(line) and example_until < 0):
-            for offset, sentence in _sentences(line[:MAX_LINE]):
+            for offset, sentence in sentences_of(line[:MAX_LINE]):
                 begin = start + offset
-                own = [n for n in all_numbers if begin <= n.start < begin + len(sentence)]
-                results = [n for n in _results(sentence, begin, own) if target.kind is None or can_be(n, target.kind)]
+                own = all_numbers[bisect_left(places, begin) : bisect_left(places, begin + len(sentence))]
+                results = [n for n in results_of(sentence, begin, own) if target.kind is None or can_be(n, target.kind)]
                 found.append(_Segment(begin, sentence, index, tuple(results)))
         start += len(line)
     return found
@@ -244,7 +246,8 @@ def _segments(answer: str, target: Target) -> list[_Segment]:
 _END: Final = re.compile(r"(?<=[a-z%)\]\"*\d])[.!?;](?:\s+(?=[A-Z(\"*$\d])|\s*$)")
 
 
-def _sentences(line: str) -> Iterable[tuple[int, str]]:
+def sentences_of(line: str) -> Iterable[tuple[int, str]]:
+    """(offset, text) of each sentence of a line."""
     begin = 0
     for match in _END.finditer(line):
         yield begin, line[begin : match.end()]
@@ -253,7 +256,7 @@ def _sentences(line: str) -> Iterable[tuple[int, str]]:
         yield begin, line[begin:]
 
 
-def _results(sentence: str, begin: int, figures: Sequence[Number]) -> list[Number]:
+def results_of(sentence: str, begin: int, figures: Sequence[Number]) -> list[Number]:
     """Figures that are no operands: of a formula only what follows its last sign of equality, if that is a single figure or a form of it."""
     if not figures:
         return []
@@ -262,7 +265,7 @@ def _results(sentence: str, begin: int, figures: Sequence[Number]) -> list[Numbe
         found: list[Number] = []
         for start, end in pairwise([0, *parts, len(sentence)]):
             own = [n for n in figures if start <= n.start - begin < end]
-            found += _results(sentence[start:end], begin + start, own)
+            found += results_of(sentence[start:end], begin + start, own)
         return found
     equal = max((m.start() for m in re.finditer(r"[=≈]", sentence)), default=-1)
     if equal < 0:

@@ -4,7 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from finassay_rubrics.grading.cells import Answer, Cell, _spread
+from finassay_rubrics.grading.answer import Answer
+from finassay_rubrics.grading.cells import Cell
+from finassay_rubrics.grading.vocabulary import spread
 from finassay_rubrics.grading.locate import words_of
 
 DOWN: Final = re.compile(
@@ -57,14 +59,14 @@ def expected_direction(value: str) -> str | None:
 
 def said_direction(answer: Answer, cell: Cell) -> tuple[str | None, str]:
     """Which way an answer says that a metric went, and in which words: the sentence that speaks most of it and tells a direction."""
-    wanted = _spread(cell.words)
+    wanted = spread(cell.words)
     best: tuple[float, str | None, str] = (0.0, None, "")
     for one in answer.sentences:
         if not direction(one.text):
             continue
         for clause in re.split(r"[;]|,\s+(?:and|but|while)\s+", one.text):
             told = direction(clause)
-            shared = len(_spread(words_of(clause, cell.entities)) & wanted)
+            shared = len(spread(words_of(clause, cell.entities)) & wanted)
             if told and shared > best[0]:
                 best = (shared, told, clause.strip())
     return best[1], best[2]

@@ -1,19 +1,32 @@
-"""Fiscal years in a text, and which figure of a sentence goes with which."""
+"""Fiscal years in a text, and which figure of a sentence goes with which.
+
+A fiscal year is told by its end, not by a bare number: `February 3, 2024` is the fiscal year whose end is known to lie there, whatever its label.
+"""
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from typing import Final
 
+from attrs import frozen
+
+from finassay_rubrics.grading.dates import Day, dates
 from finassay_rubrics.grading.numbers import Number
 
-YEAR: Final = re.compile(r"(?<!\d)((?:19|20)\d\d)(?![\d,]\d|\d)|\bFY\s?['’]?(\d\d)\b(?!\d)", re.IGNORECASE)
+YEAR: Final = re.compile(
+    r"(?<!\d)((?:19|20)\d\d)(?![\d,]\d|\d)|\bFY\s?['’]?(\d\d)\b(?!\d)|\b(?:[1-4]Q|Q[1-4]|[12]H|H[12])\s?['’]?(\d\d)\b", re.IGNORECASE
+)
+PART: Final = re.compile(
+    r"\bQ([1-4])(?!\d)|\b([1-4])Q(?=\s?['’]?\d\d|\b)|\b(first|second|third|fourth)[\s-]quarter\b|\bH([12])\b|\b([12])H\b|\b(first|second) half\b", re.IGNORECASE
+)
+_ORDER: Final = {"first": "1", "second": "2", "third": "3", "fourth": "4"}
 _POST: Final = re.compile(
     r"^\s*\(?\s*(?:(?:in|for|at|during|of|on|as of)\s+)?(?:the\s+)?(?:(?:end of|year[- ]end of|year ended|full year)\s+)?(?:fiscal(?: year)?\s+|fy\s?|the\s+)*['’]?$",
     re.IGNORECASE,
 )
 """Between a figure and the year that belongs to it: `2.77% in fiscal 2022`, `38.4% (FY2023`."""
 _PRE: Final = re.compile(
-    r"^\)?\s*(?:year[- ]end\s*)?(?:[:=|–-]|was|is|were|of|at|came to|stood at|amounted to|to|\()?\s*(?:about |approximately |around )?\(?[$€£]?$",
+    r"^\)?\s*(?:year[- ]end\s*)?(?:[:=|–-]|was|is|were|of|at|came to|stood at|amounted to|to|\()?\s*(?:about |approximately |around )?\(?(?:[$€£¥]|[A-Z]{3}\s)?$",
     re.IGNORECASE,
 )
 """Between a year and the figure that belongs to it: `2019: 10.82`, `FY2022 was 2.77%`."""
@@ -22,24 +35,105 @@ _AWAY: Final = re.compile(
     re.IGNORECASE,
 )
 """What parts a year from the figure that follows it."""
+_OWN_FIGURE: Final = re.compile(r"^\s*(?:[:=]|was\b|is\b|were\b)\s*(?:about |approximately )?[(+\-−–]?\s?(?:[$€£¥]|[A-Z]{3}\s)?\s?[(+\-−–]?[\d.]")
+"""After a year that a figure of its own follows: `8.0% (2022: 8.8%)`."""
+_APPOSED: Final = re.compile(
+    r"^\)?\s*(?:[(,:–-]|which|that|is|was)?\s*(?:is |was )?(?:the )?(?:fiscal |financial )?(?:(?:year|period|5[23] weeks|twelve months)\s*)?(?:end(?:ed|ing|s)|to|through)?\s*(?:on |at |in )?(?:the )?$",
+    re.IGNORECASE,
+)
+"""Between a year's name and its end: `fiscal 2023 (year ended`."""
+_NAMED: Final = re.compile(r"^\)?\s*(?:[(,:–=-]|is|was)?\s*(?:also |i\.e\.,? |called |named )?(?:the )?(?:fiscal(?: year)?\s*|fy\s?['’]?|our )$", re.IGNORECASE)
+"""Between a year's end and its name: `The year ended February 3, 2024 is fiscal`."""
+REACH: Final = 100
+"""Characters that are looked at between a figure and a year."""
+NEAR: Final = 45
+"""Days by which the ends of an issuer's fiscal years differ, besides whole years."""
 
 
-def marked(text: str) -> list[tuple[int, int, str]]:
-    """(start, end, year of four digits) of each year."""
-    return [(m.start(), m.end(), m[1] or f"20{m[2]}") for m in YEAR.finditer(text)]
+@frozen
+class Calendar:
+    """How the fiscal years that are asked about are named: the label of one of them, and its end where it is known."""
+
+    label: str = ""
+    end: date | None = None
+    shift: int = 0
+    """Without a known end: -1 where years that end in January or February have the number of the year before."""
+
+    def label_of(self, day: Day) -> str:
+        """The label of the fiscal year that ends on a day; its calendar year where no fiscal year ends there."""
+        if self.end is not None and self.label.isdigit():
+            away = (date(day.year, day.month, min(day.day or 28, 28)) - self.end.replace(day=min(self.end.day, 28))).days
+            years = round(away / 365.25)
+            return str(int(self.label) + years) if abs(away - years * 365.25) <= NEAR else str(day.year)
+        if day.month == 1 and (day.day or 31) <= 7:
+            return str(day.year - 1)  # 52 weeks from the last days of December
+        return str(day.year + (self.shift if day.month <= 2 else 0))
 
 
-def years_in(text: str) -> list[str]:
-    """The years that a text names, as four digits."""
-    return [year for _, _, year in marked(text)]
+PLAIN: Final = Calendar()
 
 
-def years_of(sentence: str, begin: int, figures: Sequence[Number]) -> list[str | None]:
+def marked(text: str, calendar: Calendar = PLAIN) -> list[tuple[int, int, str]]:
+    """(start, end, fiscal year of four digits) of each year; of a year that is named together with its end only the name."""
+    years = [(m.start(), m.end(), m[1] or f"20{m[2] or m[3]}") for m in YEAR.finditer(text)]
+    days = [d for d in dates(text) if d.day is not None] if years else []
+    if not days:
+        return years
+    ends = {index: d for d in days for index, y in enumerate(years) if d.start <= y[0] < d.end}
+    found = []
+    for index, (start, end, year) in enumerate(years):
+        day = ends.get(index)
+        if day is None:
+            found.append((start, end, year))
+            continue
+        before = years[index - 1] if index and index - 1 not in ends else None
+        after = years[index + 1] if index + 1 < len(years) and index + 1 not in ends else None
+        if before and _APPOSED.match(text[before[1] : day.start]):
+            continue
+        if after and _NAMED.match(text[day.end : after[0]]):
+            continue
+        found.append((day.start, day.end, calendar.label_of(day)))
+    return found
+
+
+def years_in(text: str, calendar: Calendar = PLAIN) -> list[str]:
+    """The fiscal years that a text names, as four digits."""
+    return [year for _, _, year in marked(text, calendar)]
+
+
+def part_in(text: str) -> str:
+    """The part of a year that a text names last: `Q2`, `H1`; empty for none."""
+    found = ""
+    for m in PART.finditer(text):
+        quarter = m[1] or m[2] or _ORDER.get((m[3] or "").lower(), "")
+        half = m[4] or m[5] or _ORDER.get((m[6] or "").lower(), "")
+        found = f"Q{quarter}" if quarter else f"H{half}"
+    return found
+
+
+def ends_named(text: str) -> list[tuple[str, date]]:
+    """Fiscal years that a text names together with their ends: `fiscal 2023 (year ended 3 February 2024)`, `January 28, 2023 (fiscal 2022)`."""
+    years = [(m.start(), m.end(), m[1] or f"20{m[2] or m[3]}") for m in YEAR.finditer(text)]
+    found = []
+    for day in dates(text):
+        if day.day is None:
+            continue
+        before = next((y for y in reversed(years) if y[1] <= day.start), None)
+        after = next((y for y in years if y[0] >= day.end), None)
+        between = text[before[1] : day.start] if before else ""
+        if before and len(between) < 60 and re.search(r"\bend", between, re.IGNORECASE) and _APPOSED.match(between):
+            found.append((before[2], day.as_date))
+        elif after and _NAMED.match(text[day.end : after[0]]):
+            found.append((after[2], day.as_date))
+    return found
+
+
+def years_of(sentence: str, begin: int, figures: Sequence[Number], calendar: Calendar = PLAIN) -> list[str | None]:
     """For each figure the year that it goes with; None where the sentence names none.
 
     `3.1%, 2.0% and 3.2% for FY2015, FY2016 and FY2017` in order; else the year that stands beside it; else the last one named before it.
     """
-    marks = marked(sentence)
+    marks = marked(sentence, calendar)
     if not marks or not figures:
         return [None] * len(figures)
     places = [(n.start - begin, n.end - begin) for n in figures]
@@ -53,18 +147,29 @@ def years_of(sentence: str, begin: int, figures: Sequence[Number]) -> list[str |
 
 def _beside(sentence: str, places: Sequence[tuple[int, int]], marks: Sequence[tuple[int, int, str]]) -> list[str | None]:
     found: list[str | None] = []
+    at = 0  # marks before `at` end before the figure
     for index, (start, end) in enumerate(places):
-        following = next((m for m in marks if m[0] >= end), None)
-        preceding = next((m for m in reversed(marks) if m[1] <= start), None)
+        while at < len(marks) and marks[at][1] <= start:
+            at += 1
+        preceding = marks[at - 1] if at else None
+        following = next((m for m in marks[at : at + 3] if m[0] >= end), None)
         next_figure = places[index + 1][0] if index + 1 < len(places) else len(sentence)
-        after = sentence[end : following[0]] if following and following[0] < next_figure else None
-        before = sentence[preceding[1] : start] if preceding else None
-        if after is not None and _POST.match(after):
-            found.append(following[2] if following else None)
-        elif before is not None and _PRE.match(before):
-            found.append(preceding[2] if preceding else None)
-        elif after is not None and len(after) < 40 and (before is None or _AWAY.match(before)):
-            found.append(following[2] if following else None)
-        else:
-            found.append(preceding[2] if preceding else following[2] if following else None)
+        near = following is not None and following[0] < next_figure
+        if following is not None and near and _OWN_FIGURE.match(sentence[following[1] : following[1] + 40]):
+            following, near = None, False
+        found.append(_year_of(sentence, (start, end), preceding, following, near=near))
     return found
+
+
+def _year_of(
+    sentence: str, place: tuple[int, int], preceding: tuple[int, int, str] | None, following: tuple[int, int, str] | None, *, near: bool
+) -> str | None:
+    after = sentence[place[1] : min(following[0], place[1] + REACH)] if following and near else None
+    before = sentence[preceding[1] : min(place[0], preceding[1] + REACH)] if preceding else None
+    if following and after is not None and len(after) < 80 and _POST.match(after):
+        return following[2]
+    if preceding and before is not None and len(before) < 60 and _PRE.match(before):
+        return preceding[2]
+    if following and after is not None and len(after) < 40 and (before is None or _AWAY.match(before[:40])):
+        return following[2]
+    return preceding[2] if preceding else following[2] if following else None

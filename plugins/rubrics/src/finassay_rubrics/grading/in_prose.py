@@ -1,0 +1,311 @@
+"""The figure of a cell in an answer's sentences, by what stands around it: the metric, the year, the entity, words of change and of averages."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import pairwise
+from typing import Final
+
+from attrs import evolve, frozen
+
+from finassay_rubrics.grading.answer import Answer, Sentence
+from finassay_rubrics.grading.cells import Cell, Given
+from finassay_rubrics.grading.compare import can_be
+from finassay_rubrics.grading.locate import words_of
+from finassay_rubrics.grading.numbers import Number, UnitKind
+from finassay_rubrics.grading.vocabulary import ALTERNATIVE, AVERAGE, CHANGE, spread
+from finassay_rubrics.grading.years import PART, YEAR, marked, part_in, years_of
+
+WINDOW: Final = 400
+"""Characters before and after a figure that can speak of it."""
+MAX_FIGURES: Final = 60
+"""Figures of one sentence that are looked at."""
+MAX_CANDIDATES: Final = 1_200
+"""Figures of an answer's sentences that are looked at for one cell: an answer with more answers nothing."""
+UNNAMED: Final = 0.05
+"""What a sentence weighs that does not name the metric: an answer to one question often does not repeat it."""
+SURE: Final = 0.75
+"""How much of the metric must be named for a figure to stand against another one."""
+_FROM_TO: Final = re.compile(r"\bfrom\s+$", re.IGNORECASE)
+_BY: Final = re.compile(r"\bby\s+(?:about |approximately |around |roughly |some |nearly |just )?$", re.IGNORECASE)
+_MOVED: Final = re.compile(
+    rf"(?:{CHANGE.pattern})\s*(?:of|by|:|was|is|amounts? to|came to)?\s*(?:about |approximately |around |roughly |some |nearly |just |only )?\(?$",
+    re.IGNORECASE,
+)
+"""What stands before the size of a move: `down`, `a decline of`, `fell by`."""
+_MOVED_TO: Final = re.compile(rf"(?:{CHANGE.pattern})[^.;]*$", re.IGNORECASE)
+
+
+@frozen
+class _Candidate:
+    """A figure that can be the cell's, with what speaks for it."""
+
+    weight: float
+    given: Given
+    dated: bool
+    around: frozenset[str]
+    """Content words of its clause."""
+
+
+def from_prose(answer: Answer, cell: Cell) -> Given:
+    """The figure whose surroundings speak most of the cell; of equals the last. A sentence without the metric goes by the one before."""
+    best: _Candidate | None = None
+    alternatives: list[Number] = []
+    sure: list[_Candidate] = []
+    topic: frozenset[str] = frozenset()
+    year: str | None = None
+    wanted = spread(cell.words)
+    looked = 0
+    for one in answer.sentences:
+        said = one.about(cell.entities)
+        if one.results and looked < MAX_CANDIDATES:
+            looked += min(len(one.results), MAX_FIGURES)
+            for candidate in _ranked(one, cell, topic, year):
+                first = candidate.given.figures[0]
+                if ALTERNATIVE.search(_before(one.text, first.start - one.start, 300)) and not cell.change:
+                    alternatives.append(first)
+                    continue
+                if best is None or candidate.weight >= best.weight:
+                    best = evolve(candidate, given=evolve(candidate.given, quote=one.text.strip()[:400]))
+                if candidate.given.named >= SURE and (candidate.dated or not cell.years):
+                    sure.append(candidate)
+        topic = said if said & wanted else topic
+        year = _spoken_of(one, cell) or year
+    if best is None:
+        return Given()
+    return evolve(best.given, alternatives=tuple(alternatives), rivals=tuple(_against(best, sure, cell)))
+
+
+def _spoken_of(one: Sentence, cell: Cell) -> str | None:
+    """The year that a sentence leaves behind: the last one outside brackets, else the last one."""
+    marks = marked(one.text, cell.calendar)
+    outside = [year for start, _, year in marks if one.text.rfind("(", 0, start) <= one.text.rfind(")", 0, start)]
+    return (outside or [year for _, _, year in marks] or [None])[-1]
+
+
+def _against(best: _Candidate, sure: Sequence[_Candidate], cell: Cell) -> list[Number]:
+    """Figures that are said of the very same cell elsewhere, in other words for no other thing."""
+    main = best.given.figures[0]
+    wanted = spread(cell.words)
+    found = []
+    for one in sure:
+        number = one.given.figures[0]
+        strange = one.around - wanted - best.around
+        if number.start == main.start or number.kind != main.kind or strange or one.dated != best.dated or best.given.named < SURE:
+            continue
+        if not _same(number, main) and all(number.start != n.start for n in best.given.figures):
+            found.append(number)
+    return found
+
+
+def _same(one: Number, two: Number) -> bool:
+    """Whether two figures are one value, as finely as the coarser of them shows it."""
+    coarse, fine = sorted((one, two), key=lambda n: n.decimals - _power(n))
+    half = Decimal(5).scaleb(-coarse.decimals - 1) * (coarse.scale or 1)
+    return abs(abs(coarse.units) - abs(fine.units)) <= half
+
+
+def _power(number: Number) -> int:
+    return int((number.scale or Decimal(1)).log10())
+
+
+# -- candidates of one sentence ---------------------------------------------------------------------------------------
+
+
+def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None) -> list[_Candidate]:
+    """The figures of a sentence that can be the cell's, the best last. `before` is the year that was spoken of last."""
+    results = one.results[:MAX_FIGURES]
+    figures = [n for n in results if cell.kind is None or _can_be(n, cell.kind)]
+    if not figures:
+        return []
+    dated = dict(zip([n.start for n in results], years_of(one.text, one.start, results, cell.calendar), strict=True))
+    found = []
+    for number in figures:
+        moved = _is_move(one, number, cell)
+        if moved != cell.change or (not moved and _is_average(one.text, one.start, number) != cell.average):
+            continue
+        year = dated[number.start]
+        if (cell.years and year is not None and year not in cell.years) or not _of_part(one, number, cell):
+            continue
+        if cell.years and year is None and len(figures) == 2 and _FROM_TO.search(_before(one.text, figures[0].start - one.start)):
+            continue
+        near = _near(one, number, topic, cell)
+        named = cell.share(near)
+        entity = _of_entity(one, number, cell)
+        if entity < 0:
+            continue
+        paired = cell.average or bool(cell.years and year is not None)
+        inherited = not paired and before in cell.years
+        weight = max(named, UNNAMED) * (1 + 0.5 * paired + 0.4 * inherited + 0.5 * entity)
+        figure = Given(
+            (number, *_other_forms(one, number, cell)),
+            hedges=tuple(_hedges(one, number)),
+            how="paired" if paired else "sentence",
+            named=named,
+            label=_label(one, number),
+        )
+        found.append(_Candidate(weight, figure, paired or inherited, _clause(one, number, cell)))
+    return sorted(found, key=lambda f: (f.weight, -f.given.figures[0].start if not cell.average else 0))
+
+
+def _can_be(number: Number, kind: UnitKind) -> bool:
+    if kind == "plain":
+        return number.kind == "plain"
+    return can_be(number, kind) and not (kind == "times" and number.kind == "days")
+
+
+def _near(one: Sentence, number: Number, topic: frozenset[str], cell: Cell) -> dict[str, float]:
+    """How near each word of the metric stands to a figure: in the text that leads to it, in what follows it, elsewhere, or in the topic."""
+    at, end = number.start - one.start, number.end - one.start
+    place = bisect_left(one.numbers, number.start, key=lambda n: n.start)
+    ends = bisect_left(one.results, number.start, key=lambda n: n.start)  # operands part nothing
+    left = one.results[ends - 1].end - one.start if ends else 0
+    right = one.numbers[place + 1].start - one.start if place + 1 < len(one.numbers) else len(one.text)
+    parts = (
+        (one.text[max(left, at - WINDOW) : at], 1.0),
+        (re.split(r"[,;(]|\band\b|\bagainst\b", one.text[end : min(right, end + WINDOW)])[0], 0.9),
+        (one.text[max(0, left - WINDOW) : left], 0.6),
+        (one.text[right : right + WINDOW], 0.35),
+    )
+    near: dict[str, float] = {}
+    for text, weight in parts:
+        for word in spread(words_of(text, cell.entities)):
+            near[word] = max(near.get(word, 0.0), weight)
+    other = any(w not in cell.words and cell.weights.get(w, 0.0) >= 0.5 for w in one.words)
+    for word in () if other else topic:  # a sentence that names another metric has its own topic
+        near[word] = max(near.get(word, 0.0), 0.55)
+    return near
+
+
+def _label(one: Sentence, number: Number) -> str:
+    """What leads to a figure and what follows it, up to its neighbours."""
+    at, end = number.start - one.start, number.end - one.start
+    place = bisect_left(one.numbers, number.start, key=lambda n: n.start)
+    left = one.numbers[place - 1].end - one.start if place else 0
+    right = one.numbers[place + 1].start - one.start if place + 1 < len(one.numbers) else len(one.text)
+    return f"{one.text[max(left, at - 120) : at]} {re.split(r'[,;.]', one.text[end : min(right, end + 40)])[0]}"
+
+
+def _clause(one: Sentence, number: Number, cell: Cell) -> frozenset[str]:
+    """Content words of the clause that a figure stands in, up to punctuation or another figure."""
+    at, end = number.start - one.start, number.end - one.start
+    before = re.split(r"[,;.:()\n|]", one.text[max(0, at - 160) : at].rstrip(" :(*"))[-1]
+    after = re.split(r"[,;.:()\n|\d]", one.text[end : end + 100])[0]
+    words = words_of(f"{before} {after}", cell.entities)
+    return frozenset(w for w in words if not CHANGE.fullmatch(w) and not AVERAGE.fullmatch(w) and not YEAR.match(w))
+
+
+def _of_part(one: Sentence, number: Number, cell: Cell) -> bool:
+    """Whether a figure is of the part of the year that is asked about: the last one named before it, or the one after it."""
+    if not cell.part and not PART.search(one.text):
+        return True
+    at, end = number.start - one.start, number.end - one.start
+    place = bisect_left(one.numbers, number.start, key=lambda n: n.start)
+    right = one.numbers[place + 1].start - one.start if place + 1 < len(one.numbers) else len(one.text)
+    said = part_in(one.text[:at]) or part_in(re.split(r"[,;]", one.text[end:right])[0])
+    return said == cell.part or (bool(cell.part) and not said)
+
+
+def _of_entity(one: Sentence, number: Number, cell: Cell) -> int:
+    """1 where the figure is said of the entity, -1 where of another one, 0 where nothing is said or asked."""
+    if not cell.own:
+        return 0
+    at, end = number.start - one.start, number.end - one.start
+    after = re.match(r"\s*(?:\(|for|at|of|by|,)?\s*([\w&’'-]+)", one.text[end:])
+    following = re.sub(r"['’]s$", "", after[1]).lower() if after and re.match(r"\s*(?:\(|for|at|of|by)", one.text[end:]) else ""
+    if following in cell.entities:
+        return 1 if following in cell.own else -1
+    named = [
+        w for w in (re.sub(r"['’]s$", "", w).lower() for w in re.findall(r"[\w&’'-]+", _before(one.text, at, WINDOW))) if w in cell.entities
+    ]
+    if not named:
+        return 0
+    return 1 if named[-1] in cell.own else -1
+
+
+def _is_move(one: Sentence, number: Number, cell: Cell) -> bool:
+    """Whether a figure is the size of a change, not a level."""
+    if number.kind in ("points", "basis points"):
+        return cell.kind not in ("points", "basis points") or cell.change
+    before = _before(one.text, number.start - one.start, 60)
+    if cell.change:
+        if any(n.kind in ("points", "basis points") for n in one.numbers) and cell.kind in ("points", "basis points"):
+            return False
+        if _BY.search(before) or _MOVED.search(before) or _MOVED_TO.search(before):
+            return True
+        return number.text[:1] in "+-−–" and bool(CHANGE.match(one.text[number.end - one.start :].lstrip(" (,")))
+    return bool(_BY.search(before)) and bool(CHANGE.search(_before(one.text, number.start - one.start + WINDOW // 2, WINDOW)))
+
+
+def _other_forms(one: Sentence, number: Number, cell: Cell) -> list[Number]:
+    """The same move in another unit: `0.7 percentage points (72 basis points)`."""
+    if not cell.change:
+        return []
+    kinds = ("points", "basis points", number.kind, "plain")
+    return [n for n in one.results if n is not number and n.kind in kinds and 0 < n.start - number.end < 25]
+
+
+_EITHER: Final = re.compile(
+    r"^[\s)*]*,?\s*(?:or|or else|to|-|–|—|/)\s+(?:even |perhaps |maybe |possibly |about )?\(?[$€£]?\s*$|^[\s)*]*[-–/][$€£]?$", re.IGNORECASE
+)
+_BOTH_ENDS: Final = re.compile(r"^[\s)*]*and\s*[$€£]?$", re.IGNORECASE)
+_LABELLED: Final = re.compile(
+    r"^[\s)*,(]*(?:if|when|excluding|including|under|on|using|with|without|before|after|adjusted|as|by|ex[- ]|incl|excl|in (?:the )?(?:19|20)|(?:for |in )?(?:fiscal|FY)|of )",
+    re.IGNORECASE,
+)
+
+
+def _hedges(one: Sentence, number: Number) -> list[Number]:
+    """Figures that the answer gives beside one without saying which holds: `either 6.1% or 5.8%`, `between 16.9% and 17.8%`, a range."""
+    place = bisect_left(one.numbers, number.start, key=lambda n: n.start)
+    found: list[Number] = []
+    for here, there, other in (
+        (place, place + 1, one.numbers[place + 1] if place + 1 < len(one.numbers) else None),
+        (place - 1, place, one.numbers[place - 1] if place else None),
+    ):
+        if other is None or other.kind != number.kind or _same(other, number):
+            continue
+        first, second = one.numbers[here], one.numbers[there]
+        between = one.text[first.end - one.start : second.start - one.start]
+        before = _before(one.text, first.start - one.start, 40)
+        moves = bool(_FROM_TO.search(before)) or bool(re.search(r"\bfrom\b[^.;]*$", before, re.IGNORECASE))
+        ends = _BOTH_ENDS.match(between) and re.search(r"\bbetween\s*[$€£]?$", before, re.IGNORECASE)
+        either = _EITHER.match(between) and not moves
+        after = one.text[second.end - one.start : second.end - one.start + 30]
+        if (ends or either) and not _LABELLED.match(after):
+            found.append(other)
+    return found
+
+
+def _before(sentence: str, at: int, characters: int = 40) -> str:
+    """What stands just before a place."""
+    return sentence[max(0, at - characters) : at]
+
+
+def from_to(answer: Answer, cell: Cell) -> tuple[Number, Number] | None:
+    """(earlier, later) figure of a sentence `… from a to b`, without years."""
+    wanted = spread(cell.words)
+    looked = 0
+    for one in answer.sentences:
+        begin, sentence = one.start, one.text
+        if not one.numbers or not one.about(cell.entities) & wanted:
+            continue
+        looked += len(one.numbers)
+        if looked > MAX_CANDIDATES:
+            break
+        for first, second in pairwise(one.numbers[:MAX_FIGURES]):
+            between = sentence[first.end - begin : second.start - begin]
+            if _FROM_TO.search(_before(sentence, first.start - begin)) and re.fullmatch(r"\s*to\s*", between):
+                return first, second
+    return None
+
+
+def _is_average(sentence: str, begin: int, number: Number) -> bool:
+    """Whether a figure is told to be an average; what stands in brackets before it is a remark."""
+    before = re.sub(r"\([^()\d]*\)", " ", _before(sentence, number.start - begin, 200))
+    last = next(reversed(list(AVERAGE.finditer(before))), None)
+    if last is None:
+        return False
+    between = before[last.end() :]
+    return not re.search(r"[.;]|,(?!\s*(?:or|i\.e))", between) and not YEAR.search(between)

@@ -1,0 +1,80 @@
+"""Words of finance that the program knows: what moves, what is an average, what stands for what. Data, not rules."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+CHANGE: Final = re.compile(
+    r"\b(chang\w*|differenc\w*|delta|growth|grew|grow(?:s|ing)?|increas\w*|decreas\w*|declin\w*|fell|fall\w*|drop\w*|rose|ris\w*|slip\w*|eas(?:ed|es|ing)|lower\w*"
+    r"|higher|improv\w*|worsen\w*|widen\w*|narrow\w*|contract(?:ed|ing|ion|s)?|expand\w*|up|down|less|more|added|lost|gain\w*|effect|year[- ]on[- ]year"
+    r"|year[- ]over[- ]year|yoy)\b",
+    re.IGNORECASE,
+)
+AVERAGE: Final = re.compile(r"\b(average\w*|mean)\b", re.IGNORECASE)
+ALTERNATIVE: Final = re.compile(
+    r"\b(had (?:i|we)|if (?:we|i|one|you)|would (?:be|have)|alternativ\w+|without|exclud\w+|leaving out|left out|instead|on the other|under the other|otherwise)\b",
+    re.IGNORECASE,
+)
+LOSS: Final = re.compile(r"\b(?:loss(?:es)?|deficit|outflow|shortfall|used (?:in|for|by)|burn(?:ed|t)?|negative)\b", re.IGNORECASE)
+PROFIT: Final = re.compile(r"\b(?:income|profit|earnings|earned|inflow|surplus|provided by|generated|gain)\b", re.IGNORECASE)
+OUTFLOW: Final = re.compile(
+    r"\b(?:capex|capital (?:expenditures?|spending)|purchases? of|dividends?|repurchases?|buybacks?|repayments?|payments?|paid|expenses?|costs?|charges?|spending|taxes)\b",
+    re.IGNORECASE,
+)
+"""What flows out anyway: brackets around it are no sign."""
+LOWER_IS_BETTER: Final = frozenset(
+    "loss debt leverage cost expense combined churn delinquency charge-off provision dso dio inventory overdue default efficiency deficit tax".split()
+)
+"""Words of metrics that improve by falling."""
+SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
+    "leverage": ("net", "debt", "ebitda"),
+    "multiple": ("net", "debt", "ebitda"),
+    "fcf": ("free", "cash", "flow"),
+    "cfo": ("operating", "cash", "flow"),
+    "ocf": ("operating", "cash", "flow"),
+    "sale": ("revenue",),
+    "turnover": ("revenue",),
+    "payout": ("dividend", "share"),
+    "earning": ("income", "profit"),
+    "profit": ("income", "earning"),
+    "income": ("profit", "earning"),
+    "capex": ("capital", "expenditure", "spending"),
+    "spending": ("expenditure",),
+    "expenditure": ("spending",),
+    "sg&a": ("selling", "general", "administrative", "expense"),
+    "r&d": ("research", "development", "expense"),
+    "d&a": ("depreciation", "amortization"),
+    "pp&e": ("property", "plant", "equipment"),
+    "ppe": ("property", "plant", "equipment"),
+    "cogs": ("cost", "good", "sold"),
+    "roa": ("return", "asset"),
+    "roe": ("return", "equity"),
+    "roic": ("return", "invested", "capital"),
+    "roce": ("return", "capital", "employed"),
+    "eps": ("earning", "share", "per"),
+    "dso": ("day", "sale", "outstanding"),
+    "dpo": ("day", "payable", "outstanding"),
+    "dio": ("day", "inventory", "outstanding"),
+    "ccc": ("cash", "conversion", "cycle"),
+    "nim": ("net", "interest", "margin"),
+    "cagr": ("compound", "annual", "growth", "rate"),
+    "nii": ("net", "interest", "income"),
+    "yoy": ("growth",),
+    "headcount": ("employee",),
+    "workforce": ("employee",),
+    "runway": ("cash", "last"),
+    "amortisation": ("amortization",),
+    "labour": ("labor",),
+}
+"""Words that stand for others, in the stems of `words_of`."""
+
+
+def spread(words: Iterable[str]) -> frozenset[str]:
+    """Words with their parts and those that they stand for: `capex/revenue` speaks of capital expenditure and of revenue."""
+    found: set[str] = set()
+    for word in words:
+        for part in (word, *re.split(r"[-/]", word)) if "-" in word or "/" in word else (word,):
+            if part:
+                found.add(part)
+                found.update(SYNONYMS.get(part, ()))
+    return frozenset(found)
