@@ -79,8 +79,8 @@ RUBRIC = {
         {"id": "O2", "what": "why", "spans": ["DEL2"], "frozen": "50.00", "points": "50.00"},
     ],
     "criteria": [
-        {"id": "O1.a", "obligation_id": "O1", "text": "States fiscal 2022 revenue", "kind": "numeric", "points": "50.00", "expected": [ROUTE], "metric": "revenue", "period": "FY2022"},
-        {"id": "O2.a", "obligation_id": "O2", "text": "Names lower volumes as a cause", "kind": "text", "points": "50.00", "expected": [{"value": "lower volumes", "evidence": [SOURCE]}]},
+        {"id": "O1.a", "principles": ["P01"], "obligation_id": "O1", "text": "States fiscal 2022 revenue", "kind": "numeric", "points": "50.00", "expected": [ROUTE], "metric": "revenue", "period": "FY2022"},
+        {"id": "O2.a", "principles": ["P01"], "obligation_id": "O2", "text": "Names lower volumes as a cause", "kind": "text", "points": "50.00", "expected": [{"value": "lower volumes", "evidence": [SOURCE]}]},
     ],
     "writer": {"family": "a"},
     "reviewer": {"family": "b"},
@@ -145,6 +145,7 @@ BROKEN = [
     ("R18", "review", RUBRIC),
     ("R18", "review", changed(RUBRIC, reviewer={"family": "a"})),
     ("R19", "grade", {"criteria": [{"id": "O1.a", "outcome": "met", "value": "1,234", "span": None}]}),
+    ("R21", "rubric", changed(RUBRIC, *CRITERION, principles=[])),
     ("R20", "grade", {"topics": {"a": "t", "b": "t"}, "criteria": [{"id": i, "outcome": "met", "route": r} for i, r in (("a", "x"), ("b", "y"))]}),
 ]  # fmt: skip
 

@@ -148,9 +148,19 @@ def _violations(work: Work, obligation: Obligation, criteria: Sequence[Criterion
     part = work.rubric([obligation], criteria, topics_of(criteria), ())
     data = part.model_dump(mode="json", by_alias=True)
     found = violations(data, "rubric", [rule for rule in work.guidance.rules if rule.id not in PARTIAL])
+    found += _unknown_principles(work, criteria)
     for criterion in criteria:
         found += check_criterion(criterion, work.team.writer_desk, lambda name: beside(work.folder.root, name), run=False)
     return found
+
+
+def _unknown_principles(work: Work, criteria: Sequence[Criterion]) -> list[Violation]:
+    known = {principle.id for principle in work.guidance.principles}
+    return [
+        Violation("R21", f"criterion {criterion.id}", f"names a principle that the guidance does not have: {', '.join(strange)[:200]}")
+        for criterion in criteria
+        if (strange := [one for one in criterion.principles if one not in known])
+    ]
 
 
 # -- giving up --------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class GeneralPack:
     """Implements `finassay.api.guidance.GuidancePack`."""
 
     api_version: ClassVar[int] = 1
-    description: ClassVar[str] = "general guidance for financial research: eighteen principles, twenty rules in code"
+    description: ClassVar[str] = "general guidance for financial research: eighteen principles, twenty-one rules in code"
     Options: ClassVar[type[BaseModel]] = NoOptions
 
     def __init__(self, options: NoOptions, /) -> None:

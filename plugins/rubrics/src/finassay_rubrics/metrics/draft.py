@@ -4,14 +4,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from finassay.api.research import Assignment, Derivation, Draft, DraftCriterion, DraftRoute, Period, Question
 from finassay_rubrics.metrics.ask import AskError, understand
 from finassay_rubrics.metrics.formula import FormulaError
 from finassay_rubrics.metrics.ground import ORIGINAL, YEAR_END
+from finassay_rubrics.metrics.principles import realized
 from finassay_rubrics.metrics.table import Metric, table
 from finassay_rubrics.metrics.terms import YEAR, definitions, fold, names_in, year_of
+from finassay_rubrics.metrics.when import DOWN, UP
 
 Derive = Callable[[Question], Derivation]
 MAX_CRITERIA: Final = 12
@@ -24,18 +26,27 @@ def draft(assignment: Assignment, derive: Derive) -> Draft:
     besides = _asked_besides(assignment)
     if besides is not None:
         return besides
-    metrics, reason = _metrics(assignment, query)
+    turn = bool(_TURN.search(fold(assignment.what)))
+    metrics, reason = _metrics(assignment, query, turn)
     if not metrics:
         return Draft((_unresolved(assignment, reason),))
     years = _years(assignment, query)
     if not years:
         return Draft((_unresolved(assignment, "names no fiscal year"),))
+    if turn and len(years) == 1:
+        years = [years[0] - 1, years[0]]
     entity = _entity(assignment.context)
     criteria: list[DraftCriterion] = []
     for metric in metrics:
-        for asked, combined in _periods(assignment.what, years):
+        figures = []
+        for asked, combined in [((year,), "") for year in years] if turn else _periods(assignment.what, years):
             question = _question(assignment, query, metric, asked, combined, entity)
-            criteria.append(_criterion(assignment, question, metric, derive, len(criteria) + 1))
+            figures.append(_criterion(assignment, question, metric, derive, len(criteria) + len(figures) + 1))
+        criteria += figures
+        if turn:
+            question = _question(assignment, query, metric, (years[0], years[-1]), "direction", entity)
+            made = _criterion(assignment, question, metric, derive, len(criteria) + 1)
+            criteria.append(evolve(made, kind="categorical", must_pass=False, depends_on=tuple(one.id for one in figures if one.routes)))
     return Draft(tuple(criteria[:MAX_CRITERIA]))
 
 
@@ -55,36 +66,75 @@ def _asked_besides(assignment: Assignment) -> Draft | None:
         return Draft((_unresolved(assignment, f"no program here looks at {assignment.what!r}"),))
     constraints = [" ".join(str(one.get("span", "")).split()) for one in _bindings(assignment.context, "output_constraints")]
     texts += [text for said in constraints if can_check(text := f"Keeps to the form asked: {said}")]
-    principles = tuple(line.split(" ", 1)[0] for line in assignment.principles if re.search(r"\bform\b", line, re.IGNORECASE))
     return Draft(
         tuple(
-            DraftCriterion(f"{assignment.obligation}.{number}", text, "format", principles or _principles(assignment), assignment.bindings)
+            DraftCriterion(
+                f"{assignment.obligation}.{number}", text, "format", realized(assignment.principles, "", ("form",)), assignment.bindings
+            )
             for number, text in enumerate(texts, start=1)
         )
     )
-
-
-def _principles(assignment: Assignment) -> tuple[str, ...]:
-    return tuple(line.split(" ", 1)[0] for line in assignment.principles)
 
 
 _WORDS: Final = re.compile(
     r"\bwhy\b|\bexplain|\bexplanation|\breasons?\b|\bdrivers?\b|\bdrove\b|\beffects?\b|\bimpact|\bdiscuss|\bdescribe|\bcomment|\bcomparab|\btable\b|\bwhich line\b|"
     r"\bline (?:taken|used)\b|\brisks?\b|\boutlook\b|\bjudg|\bassess|\bverdict\b|\bwhether\b|\bdisclos|\bleft out\b|\bleaving out\b|\bexclud|\bwithout\b"
 )
+_REASONS: Final = re.compile(
+    r"\bwhy\b|\bexplain|\bexplanation|\breasons?\b|\bdrivers?\b|\bdrove\b|\bcomment|\bdiscuss|\bverdict\b|\btable\b|\bjudg|\bassess"
+)
 _RELATED: Final = re.compile(
     r"\bshare of\b|\bas an? (?:share|%|percent|percentage|proportion) of\b|\brelative to\b|\bratio of\b|\bpaid out\b|\bversus\b|\bagainst\b"
 )
 
 
-def _metrics(assignment: Assignment, query: str) -> tuple[list[Metric], str]:
+_TURN: Final = re.compile(
+    rf"\bwhether\b[^.;?]*\b(?:{UP}|{DOWN}|chang(?:ed|es?))\b|\b(?:{UP})\b[^.;?]{{0,12}}\bor\b[^.;?]{{0,12}}\b(?:{DOWN})\b|\b(?:{DOWN})\b[^.;?]{{0,12}}\bor\b[^.;?]{{0,12}}\b(?:{UP})\b|"
+    r"\bdirection\s+of\b|\bwhich\s+(?:way|direction)\b"
+)
+"""An obligation that asks which way a metric went: two figures answer it."""
+
+
+@frozen
+class _Subject:
+    """What criteria are about: a metric of the table, or a relation of two in words that `understand` reads again."""
+
+    id: str
+    name: str
+    metric: Metric | None = None
+
+
+def _subject(metric: Metric) -> _Subject:
+    return _Subject(metric.id, metric.names[0], metric)
+
+
+def _relation(assignment: Assignment) -> _Subject | None:
+    """A relation of two metrics that an obligation asks for, `share of free cash flow paid out as dividends`; None for none that is understood."""
+    try:
+        ask = understand(Question("", f"States the {assignment.what}", entity="-", period=Period("FY2000")))
+    except FormulaError:
+        return None
+    parts = re.split(r" ([-+/]) ", ask.what)
+    if ask.metric != "own" or ask.mode not in ("", "mean", "change", "growth", "compound") or len(parts) != 3:
+        return None
+    one, sign, other = parts
+    if sign == "/" and ask.kind == "times":
+        return _Subject("", f"ratio of {one} to {other}")
+    if sign == "/":
+        return _Subject("", f"{one} as a percentage of {other}")
+    return _Subject("", f"{'difference between' if sign == '-' else 'sum of'} {one} and {other}")
+
+
+def _metrics(assignment: Assignment, query: str, turn: bool) -> tuple[list[_Subject], str]:
     """Metrics that the obligation names, or the query's one where it only says how to show it; with the reason where there are none."""
     what = fold(assignment.what)
-    if _WORDS.search(what):
+    if _WORDS.search(what) and not (turn and not _REASONS.search(what)):
         return [], "asks for words, a layout or an effect, and this family only finds figures of primary statements"
     own = list(dict.fromkeys(name.id for name in names_in(definitions(what).rest)))
-    if len(own) > 1 and _RELATED.search(what):
-        return [], f"asks for a relation of {' and '.join(own[:2])} that is no metric of the table"
+    relation = _relation(assignment) if len(own) > 1 else None
+    if len(own) > 1 and (_RELATED.search(what) or relation is not None):
+        reason = f"asks for a relation of {' and '.join(own[:2])} that is no metric of the table"
+        return ([], reason) if relation is None else ([relation], "")
     mine = [b for b in _bindings(assignment.context, "metrics") if not assignment.bindings or b.get("id") in assignment.bindings]
     bound = list(dict.fromkeys(name.id for b in mine for name in names_in(fold(str(b.get("span", ""))))))
     if not own and assignment.bindings:
@@ -93,7 +143,7 @@ def _metrics(assignment: Assignment, query: str) -> tuple[list[Metric], str]:
         own = bound[:1]
     if not own and not bound and what.strip():
         own = [name.id for name in names_in(definitions(fold(query)).rest)][:1]
-    return [table().metrics[id] for id in own], "asks for no metric of primary statements, which is all that this family reads"
+    return [_subject(table().metrics[id]) for id in own], "asks for no metric of primary statements, which is all that this family reads"
 
 
 def _bindings(context: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
@@ -131,39 +181,42 @@ def _periods(what: str, years: Sequence[int]) -> list[tuple[tuple[int, ...], str
     return [((years[0], years[-1]), kind)]
 
 
-def _question(assignment: Assignment, query: str, metric: Metric, years: tuple[int, ...], combined: str, entity: str) -> Question:
+def _question(assignment: Assignment, query: str, subject: _Subject, years: tuple[int, ...], combined: str, entity: str) -> Question:
     label = f"FY{years[0]}" if len(years) == 1 else f"FY{years[0]} - FY{years[-1]}"
-    name = metric.names[0]
+    name, metric = subject.name, subject.metric
     texts = {
         "": f"States the {name} of {label}",
         "average": f"States the {len(range(years[0], years[-1] + 1))} year average {name} over {label}",
         "change": f"States the change in {name} from FY{years[0]} to FY{years[-1]}",
         "growth": f"States the growth of {name} from FY{years[0]} to FY{years[-1]}, in units of percents",
         "CAGR": f"States the CAGR of {name} from FY{years[0]} to FY{years[-1]}",
+        "direction": f"Says whether the {name} increased or declined from FY{years[0]} to FY{years[-1]}",
     }
-    body = next((text for defined, text in definitions(fold(query)).bodies.items() if defined in {fold(n) for n in metric.names}), "")
+    names = {fold(n) for n in metric.names} if metric else set()
+    body = next((text for defined, text in definitions(fold(query)).bodies.items() if defined in names), "")
     return Question(
-        id=f"{assignment.obligation}.{metric.id}.{'-'.join(map(str, years))}",
+        id=f"{assignment.obligation}.{subject.id or 'relation'}.{'-'.join(map(str, years))}{'.direction' if combined == 'direction' else ''}",
         text=texts[combined],
-        metric=metric.id,
+        metric=subject.id,
         definition=body,
         entity=entity,
         period=Period(label),
-        decimals=_decimals(query, metric),
+        decimals=_decimals(query, subject),
     )
 
 
-def _decimals(query: str, metric: Metric) -> int | None:
+def _decimals(query: str, subject: _Subject) -> int | None:
     try:
-        return understand(Question("", query, metric.id, period=Period("FY2000"))).decimals
+        return understand(Question("", query, subject.id or "revenue", period=Period("FY2000"))).decimals
     except (AskError, FormulaError):
         return None
 
 
-def _criterion(assignment: Assignment, question: Question, metric: Metric, derive: Derive, number: int) -> DraftCriterion:
+def _criterion(assignment: Assignment, question: Question, subject: _Subject, derive: Derive, number: int) -> DraftCriterion:
+    metric = subject.metric
     first = derive(question)
     routes = [DraftRoute("any", "", "", first)] if first.value is not None else []
-    if first.value is not None and metric.routes and not question.definition:
+    if first.value is not None and metric is not None and metric.routes and not question.definition:
         routes = _accepted(_routes(metric, question, first, derive), assignment.conventions)
     if first.value is not None and len(routes) == 1 and routes[0].route == "any":
         routes = _vintage(question, first, derive) or routes
@@ -173,13 +226,21 @@ def _criterion(assignment: Assignment, question: Question, metric: Metric, deriv
         id=f"{assignment.obligation}.{number}",
         text=question.text,
         kind="numeric",
-        principles=tuple(line.split(" ", 1)[0] for line in assignment.principles),
+        principles=realized(assignment.principles, question.text, _about(routes)),
         bindings=_used(assignment),
         routes=tuple(routes),
         question=question,
         must_pass=number == 1 and bool(routes),
         reason="" if routes else first.reason or "no convention that the guidance accepts could be grounded",
     )
+
+
+def _about(routes: Sequence[DraftRoute]) -> list[str]:
+    """What a numeric criterion is about, for the principles that it realizes."""
+    topics = {route.topic for route in routes if route.topic}
+    computed = any(route.derivation.script is not None and len(route.derivation.inputs) > 1 for route in routes)
+    found = {"vintage": "vintage" in topics, "calendar": "fiscal_label" in topics, "computed": computed}
+    return ["figure", *(name for name, is_so in found.items() if is_so), *(["convention"] if topics - {"vintage", "fiscal_label"} else [])]
 
 
 def _routes(metric: Metric, question: Question, first: Derivation, derive: Derive) -> list[DraftRoute]:
@@ -230,5 +291,5 @@ def _used(assignment: Assignment) -> tuple[str, ...]:
 
 
 def _unresolved(assignment: Assignment, reason: str) -> DraftCriterion:
-    principles = tuple(line.split(" ", 1)[0] for line in assignment.principles)
+    principles = realized(assignment.principles, assignment.what, ("words",))
     return DraftCriterion(f"{assignment.obligation}.1", assignment.what, "text", principles, _used(assignment), reason=reason)

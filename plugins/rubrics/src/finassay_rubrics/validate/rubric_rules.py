@@ -197,6 +197,16 @@ def gradable(product: Mapping[str, Json]) -> tuple[Violation, ...]:
     return tuple(found)
 
 
+def principled(product: Mapping[str, Json]) -> tuple[Violation, ...]:
+    """R21: each criterion that is graded realizes a principle. Whether the guidance has it is looked at where the guidance is known."""
+    rubric = _rubric(product)
+    return tuple(
+        Violation("R21", f"criterion {criterion.id}", "names no principle")
+        for criterion in (rubric.criteria if rubric else ())
+        if criterion.status == "grounded" and not criterion.principles
+    )
+
+
 def topics(product: Mapping[str, Json]) -> tuple[Violation, ...]:
     """R15: a topic of a convention has two routes, or a reason why only one holds; routes belong to listed topics."""
     rubric = _rubric(product)

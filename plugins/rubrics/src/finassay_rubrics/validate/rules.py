@@ -32,6 +32,7 @@ RULES: Final = (
     Rule("R18", "review", "another family found the same values", rubric_rules.review),
     Rule("R19", "grade", "a met figure names its place", grade_rules.spans),
     Rule("R20", "grade", "one route for each convention", grade_rules.one_route),
+    Rule("R21", "rubric", "each criterion realizes a principle", rubric_rules.principled),
 )
 MAX_VIOLATIONS: Final = 500
 _OVERRAN: Final[set[Rule]] = set()
