@@ -38,7 +38,7 @@ def draft(assignment: Assignment, derive: Derive) -> Draft:
     entity = _entity(assignment.context)
     criteria: list[DraftCriterion] = []
     for metric in metrics:
-        figures = []
+        figures: list[DraftCriterion] = []
         for asked, combined in [((year,), "") for year in years] if turn else _periods(assignment.what, years):
             question = _question(assignment, query, metric, asked, combined, entity)
             figures.append(_criterion(assignment, question, metric, derive, len(criteria) + len(figures) + 1))

@@ -4,91 +4,14 @@ import re
 from typing import Final
 
 from finassay.api.research import Question
-from finassay_rubrics.metrics.terms import STATEMENTS, YEAR, definitions, fold, names_in
+from finassay_rubrics.metrics.terms import STATEMENTS, YEAR, definitions, fold, names_in, words
 
 _CAPITALS: Final = re.compile(r"(?:[A-Z0-9][\w.&'’-]*)(?:\s+(?:(?:of|and|&)\s+)?[A-Z][\w.&'’-]*)*")
-_COMMON: Final = frozenset(
-    [
-        "what",
-        "how",
-        "please",
-        "answer",
-        "answers",
-        "give",
-        "assume",
-        "according",
-        "based",
-        "basing",
-        "by",
-        "using",
-        "if",
-        "we",
-        "is",
-        "are",
-        "was",
-        "were",
-        "did",
-        "does",
-        "do",
-        "the",
-        "a",
-        "an",
-        "in",
-        "on",
-        "for",
-        "of",
-        "and",
-        "or",
-        "at",
-        "to",
-        "from",
-        "as",
-        "it",
-        "its",
-        "us",
-        "usd",
-        "round",
-        "rounded",
-        "calculate",
-        "compute",
-        "show",
-        "say",
-        "define",
-        "which",
-        "when",
-        "who",
-        "respond",
-        "provide",
-        "base",
-        "address",
-        "define",
-        "here",
-        "only",
-        "primarily",
-        "you",
-        "your",
-        "i",
-        "let",
-        "state",
-        "states",
-        "fy",
-        "question",
-        "note",
-        "assuming",
-        "cagr",
-        "yoy",
-        "gaap",
-        "ltm",
-        "sec",
-        "cfo",
-        "cogs",
-        "drawing",
-        "considering",
-        "report",
-        "fiscal",
-        "year",
-    ]
-)
+
+
+_COUNTED: Final = re.compile(r"\d+(?:-?(?:years?|yr|k|q|m|bn|mm)s?)?", re.IGNORECASE)
+_PLACE: Final = re.compile(r"\b(?:in|within|across|by|from|outside)\s+(?:the\s+)?$")
+"""What stands after such a word is more often a place or a part than the company."""
 
 
 def entities(question: Question) -> tuple[str, ...]:
@@ -103,12 +26,15 @@ def entities(question: Question) -> tuple[str, ...]:
     taken += [(place, place + 1) for place, c in enumerate(folded) if c == " " and text[place] not in " \u00a0"]
     for start, end in taken:
         masked[start:end] = "§" * (end - start)
-    found: dict[str, None] = {}
-    parts = [part for match in _CAPITALS.finditer("".join(masked)) for part in re.split(r"['’]s\b", match[0])]
-    for part in parts:
-        words = re.sub(r"['’.]+$", "", part).split()
-        while words and words[0].lower() in _COMMON:
-            words = words[1:]
-        if words and not all(word.lower() in _COMMON or word.isdigit() for word in words) and any(c.isalpha() for c in "".join(words)):
-            found.setdefault(" ".join(words))
-    return tuple(found)
+    found: dict[str, bool] = {}
+    common = words("common")
+    plain = "".join(masked)
+    parts = [(match.start(), part) for match in _CAPITALS.finditer(plain) for part in re.split(r"['’]s\b", match[0])]
+    for start, part in parts:
+        said = re.sub(r"['’.]+$", "", part).split()
+        while said and said[0].lower() in common:
+            said = said[1:]
+        named = any(word.lower() not in common and not _COUNTED.fullmatch(word) for word in said)
+        if named and any(c.isalpha() for c in "".join(said)):
+            found.setdefault(" ".join(said), _PLACE.search(text[:start]) is not None)
+    return tuple(sorted(found, key=lambda name: found[name]))

@@ -57,7 +57,26 @@ class Growth:
     steps: int
 
 
-Node = Number | Line | Operation | Mean | Growth
+@frozen
+class Sign:
+    """Which way a value lies: a word for one above zero, below it, and at it."""
+
+    value: "Node"
+    above: str
+    below: str
+    level: str
+
+
+@frozen
+class Pick:
+    """The label of the largest of several values, or of the smallest."""
+
+    labels: tuple[str, ...]
+    values: tuple["Node", ...]
+    most: bool
+
+
+Node = Number | Line | Operation | Mean | Growth | Sign | Pick
 
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|([a-z][a-z0-9_]*)(?:@(-?\d+))?|([-+*/()]))")
 
@@ -160,6 +179,10 @@ def mapped(node: Node, change: Callable[[Line], Node]) -> Node:
             return Mean(tuple(mapped(value, change) for value in values))
         case Growth(first, last, steps):
             return Growth(mapped(first, change), mapped(last, change), steps)
+        case Sign(value, above, below, level):
+            return Sign(mapped(value, change), above, below, level)
+        case Pick(labels, values, most):
+            return Pick(labels, tuple(mapped(value, change) for value in values), most)
     return node
 
 
@@ -180,9 +203,11 @@ def _lines(node: Node) -> Iterator[Line]:
         case Operation(_, left, right):
             yield from _lines(left)
             yield from _lines(right)
-        case Mean(values):
+        case Mean(values) | Pick(_, values, _):
             for value in values:
                 yield from _lines(value)
+        case Sign(value, _, _, _):
+            yield from _lines(value)
         case Growth(first, last, _):
             yield from _lines(first)
             yield from _lines(last)
@@ -205,3 +230,20 @@ def evaluate(node: Node, values: Mapping[Line, Decimal]) -> Decimal:
         case Operation(op, left, right):
             a, b = evaluate(left, values), evaluate(right, values)
             return a + b if op == "+" else a - b if op == "-" else a * b if op == "*" else a / b
+        case Sign() | Pick():
+            raise ArithmeticError("a word is no figure")
+
+
+def outcome(node: Node, values: Mapping[Line, Decimal]) -> Decimal | str:
+    """The value, or the word that a `Sign` or `Pick` comes to. Raises as `evaluate`; `ArithmeticError` too where two are the most."""
+    match node:
+        case Sign(value, above, below, level):
+            found = evaluate(value, values)
+            return above if found > 0 else below if found < 0 else level
+        case Pick(labels, parts, most):
+            figures = [evaluate(part, values) for part in parts]
+            best = max(figures) if most else min(figures)
+            if figures.count(best) > 1:
+                raise ArithmeticError("several are equal")
+            return labels[figures.index(best)]
+    return evaluate(node, values)

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from finassay.api.research import Derivation, Desk, Input, Period, Question, Quote, ScriptError
 from finassay.api.source import Document, NotThereError, SourceItem
 from finassay_rubrics.metrics.ask import Ask, understand
-from finassay_rubrics.metrics.formula import FormulaError, Line, Node, evaluate, lines
+from finassay_rubrics.metrics.formula import FormulaError, Line, Node, lines, outcome
 from finassay_rubrics.metrics.script import script
 from finassay_rubrics.metrics.table import table, without
 from finassay_rubrics.metrics.terms import fold
@@ -293,15 +293,22 @@ def computed(ask: Ask, node: Node, cells: Mapping[Line, tuple[Held, Cell]], desk
     code = script(node, lambda line: _name(line, ask.year), ask.times, reversed)
     try:
         done = desk.run(code, {one.name: str(one.value) for one in inputs})
-        value = Decimal(str(done.output.get("value")))
-        own = evaluate(node, {line: _sized(line, cell) for line, (_, cell) in cells.items()}) * (100 if ask.times else 1)
+        own = outcome(node, {line: _sized(line, cell) for line, (_, cell) in cells.items()})
+        shown = str(done.output.get("value"))
+        value = shown if isinstance(own, str) else Decimal(shown)
     except (ScriptError, ArithmeticError, InvalidOperation) as error:
         raise Unresolved(f"cannot be computed: {error}"[:300]) from error
-    if abs(value - own) > abs(own) * Decimal("1e-12"):
+    if not _alike(value, own * 100 if ask.times and isinstance(own, Decimal) else own):
         raise Unresolved("the script's value is not the formula's")
     ends = [cell for line, (_, cell) in cells.items() if line.offset == 0]
     period = _period(ends[0], ask.label) if ends else Period(ask.label)
     return Derivation(value, ask.unit, period, tuple(quotes), tuple(inputs), done, max(cell.step for _, cell in cells.values()))
+
+
+def _alike(value: Decimal | str, own: Decimal | str) -> bool:
+    if isinstance(value, str) or isinstance(own, str):
+        return value == own
+    return abs(value - own) <= abs(own) * Decimal("1e-12")
 
 
 def _sized(line: Line, cell: Cell) -> Decimal:

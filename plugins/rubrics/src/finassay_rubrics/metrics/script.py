@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from finassay_rubrics.metrics.formula import Growth, Line, Mean, Node, Number, Operation
+from finassay_rubrics.metrics.formula import Growth, Line, Mean, Node, Number, Operation, Pick, Sign
 from finassay_rubrics.metrics.table import table
 
 _HEAD: Final = """import json
@@ -21,6 +21,17 @@ def growth(first, last, steps):
     if not first > Decimal() or (len(steps) > 1 and not last > Decimal()):
         raise SystemExit("growth from or to a value that is not positive")
     return (last / first) ** (1 / Decimal(len(steps))) - 1 if len(steps) > 1 else last / first - 1
+
+
+def sign(value, above, below, level):
+    return above if value > 0 else below if value < 0 else level
+
+
+def pick(figures, best):
+    found = [name for name in figures if figures[name] == best(figures.values())]
+    if len(found) > 1:
+        raise SystemExit("several are equal")
+    return found[0]
 
 
 """
@@ -56,3 +67,8 @@ def _code(node: Node, taken: Callable[[Line], str]) -> str:
         case Growth(first, last, steps):
             labels = ", ".join(f'"year {"i" * place}"' for place in range(1, steps + 1))
             return f"growth({_code(first, taken)}, {_code(last, taken)}, ({labels},))"
+        case Sign(value, above, below, level):
+            return f"sign({_code(value, taken)}, {above!r}, {below!r}, {level!r})"
+        case Pick(names, values, most):
+            figures = ", ".join(f"{name!r}: {_code(value, taken)}" for name, value in zip(names, values, strict=True))
+            return f"pick({{{figures}}}, {'max' if most else 'min'})"

@@ -1,8 +1,10 @@
 """Names of metrics and lines in text, and definitions that a query gives itself."""
 
 import re
+import tomllib
 from collections.abc import Mapping
 from functools import cache
+from importlib import resources
 from typing import Final
 
 from attrs import frozen
@@ -48,6 +50,13 @@ _ADJECTIVES: Final = re.compile(r"\b(?:total|unadjusted|reported|annual|gaap|yea
 def fold(text: str) -> str:
     """Lower case with plain quotes, dashes and spaces; as long as the text, so that places stay."""
     return "".join(_FOLDED.get(c, c.lower() if len(c.lower()) == 1 else c) for c in text)
+
+
+@cache
+def words(kind: str) -> frozenset[str]:
+    """A list of the packaged `words.toml`."""
+    text = (resources.files("finassay_rubrics.metrics") / "words.toml").read_text("utf-8")
+    return frozenset(tomllib.loads(text)[kind].split())
 
 
 def year_of(match: re.Match[str]) -> int:
@@ -248,5 +257,6 @@ __all__ = [
     "named",
     "names_in",
     "unknown_line",
+    "words",
     "year_of",
 ]
