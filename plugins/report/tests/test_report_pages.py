@@ -441,3 +441,20 @@ def test_one_is_not_many(run: RunView, tmp_path: Path) -> None:
     assert "1 file delivered" in page
     assert "1 event; it detects" in page
     assert "1 agent, 1 session, 1 valid" in read(tmp_path / "index.html")
+
+
+def test_what_failed_and_what_was_found_read_without_gaps(run: RunView, tmp_path: Path) -> None:
+    """On a wide screen the failed veto stands beside what to look at; a found value without a place begins without a separator."""
+    session = next(s for s in run.sessions if s.scorecard and s.scorecard.failed_vetoes)
+    assert session.scorecard is not None
+    found = Evidence(EvidenceKind.VALUE, "a check", found="nothing")
+    placed = Evidence(EvidenceKind.VALUE, "another check", where="trades.csv", expected="3", found="4")
+    verdicts = tuple(
+        evolve(g, scored=evolve(g.scored, evidence=(found, placed))) if g.scored is not None else g for g in session.scorecard.verdicts
+    )
+    html = session_html(run, evolve(session, scorecard=evolve(session.scorecard, verdicts=verdicts)), tmp_path)
+    failed = re.findall(r'<li><div><a href="#d[\w.]+">.*?</div>\s*<div><p>.*?</p></div></li>', html, re.DOTALL)
+    assert len(failed) == len(session.scorecard.failed_vetoes)
+    assert '<div class="kv">found <b>nothing</b></div>' in html
+    assert "value in <code>trades.csv</code> · expected <b>3</b> · found <b>4</b></div>" in html
+    assert not re.search(r'class="kv">\s*·', html)
