@@ -190,3 +190,17 @@ def test_places():
         placed(text, Wanted("debt"), occurrences(text, "debt"))
     with pytest.raises(NoPlaceError, match="the query writes 'debt'"):
         placed(text, Wanted("Debt"))
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("Explain what drove the change in revenue, and present the figures in a table.", "Explain what drove the change in revenue"),
+        ("Say why margins fell and then compute free cash flow for FY2021.", "Say why margins fell"),
+        ("Explain why margins fell and recovered.", "Explain why margins fell and recovered"),
+    ],
+)
+def test_what_is_told_ends_where_something_else_is_asked(query, told):
+    from finassay_rubrics.context.bind import bind
+
+    assert [d["span"] for d in bind(query)["deliverables"] if d["type"] == "explain"] == [told]

@@ -51,6 +51,11 @@ _TELLING: Final = re.compile(
     r"(?<![\w-])(?:explain|say|describe|discuss|assess|evaluate|judge|summari[sz]e|recommend|comment on|name|what (?:drove|caused|explains|makes|limits)|why)\b[^.;?!]*",
     re.IGNORECASE,
 )
+_MORE: Final = re.compile(
+    r",?\s+(?:and|then)\s+(?:also\s+|then\s+)?(?:report|compute|calculate|compare|state|list|show|give|provide|present|put|rank|tabulate|support|answer)\b",
+    re.IGNORECASE,
+)
+"""Where what is to be told ends, and something else is asked in the same sentence."""
 _ASKS: Final = re.compile(
     r"(?<![\w-])(what (?:is|was|are|were)|what's|how much|how many|what|how|which|is|are|did|does|was|were)(?![\w-])", re.IGNORECASE
 )
@@ -121,6 +126,8 @@ def _deliverables(query: str) -> Iterator[dict[str, Any]]:
     taken: list[tuple[int, int]] = []
     for match in _TELLING.finditer(query):
         start, end = match.span()
+        if (more := _MORE.search(query, start + 1, end)) is not None:
+            end = more.start()
         while end > start and query[end - 1] in " ,":
             end -= 1
         taken.append((start, end))
