@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
-from finassay_rubrics.grading.cells import Answer
+from finassay_rubrics.grading.answer import Answer
 from finassay_rubrics.grading.dates import dates, same
 from finassay_rubrics.grading.words import ENOUGH, direction, names, negated
 from finassay_rubrics.record.quotes import normal_form
