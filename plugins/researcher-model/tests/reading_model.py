@@ -84,27 +84,64 @@ def criterion(one, **more):
     return {**base, **more}
 
 
-def _asked_for_the_sample(request):
-    asked = request.messages[1].text
-    return "rchard" in asked and "otal assets" in asked and "2022" in asked
+PAGES = {"total assets": "Total liabilities and stockholders' equity", "operating margin": "Operating income Gross profit"}
+MARGIN = """import json, sys
+from decimal import Decimal
+x = {name: Decimal(text) for name, text in json.load(sys.stdin).items()}
+print(json.dumps({"value": str(100 * x["operating_income"] / x["revenue"])}))
+"""
+INCOME = (
+    "Operating income 688.0 559.2 476.6",
+    "Net sales $ 4,812.4 $ 4,390.1 $ 4,105.7",
+    "(In millions, except per share data)\nYears Ended September 30,\n2022 2021 2020",
+)
+
+
+def margin(page, document="D1"):
+    """The operating margin, computed."""
+    quotes = [(document, page, text) for text in INCOME]
+    inputs = [taken("operating_income", "688.0"), taken("revenue", "4,812.4", quote=2)]
+    return value(quotes=quotes, inputs=inputs, code=MARGIN, unit="percent", period_end="2022-09-30")
+
+
+def researching(asked, told, *, writes):
+    """What a careful researcher does next, after tools have told it so much: name and arguments of a tool.
+
+    It looks for the document, finds and reads the page, and hands in what stands there; nothing where it is not there.
+    """
+    about = asked.partition("YOUR OBLIGATION")[2].partition("\n")[0] if writes else asked.partition("THE QUESTION")[2]
+    wanted = next((name for name in PAGES if name in about.lower()), None)
+    obligation = about.strip(" :").partition(":")[0]
+
+    def handed(one, **more):
+        if not writes:
+            return "hand_in", one
+        named = re.findall(r"^(P\d+) ", asked.replace("- P", "P"), re.MULTILINE)[:1]
+        own = re.search(r"stands on ([A-Z0-9, ]+)\.", asked)
+        bound = own[1].split(", ") if own else ["ENT1", "MET1"]
+        return "hand_in", {"criteria": [criterion(one, principles=named, bindings=bound, **more)], "notes": f"of {obligation}"}
+
+    if wanted is None or "rchard" not in asked or "2022" not in asked or (told and "D1 | " not in told[0]):
+        return handed(
+            nothing(), text=f"States what is asked for {obligation or 'it'}", routes=[], reason="no document that is there shows it"
+        )
+    if not told:
+        return "find_documents", {"words": "Orchard Toolworks"}
+    if len(told) == 1:
+        return "find_in_document", {"document": "D1", "words": PAGES[wanted]}
+    page = int(re.match(r"\d+ pages: (\d+)", told[1])[1])
+    if len(told) == 2:
+        return "read_page", {"document": "D1", "page": page, "start": 0}
+    if wanted == "total assets":
+        return handed(total(page), must_pass=True)
+    words = {"text": "States the operating margin of FY2022", "question": "What was the operating margin of Orchard Toolworks in FY2022?"}
+    return handed(margin(page), **words, metric="operating_margin")
 
 
 def careful(request):
-    """Looks for the document, reads its balance sheet, hands in what stands there; nothing where it is not there."""
-    turn, told = turn_of(request), results(request)
-    writes = request.role == "writer"
-
-    def handed(one):
-        return says(call("hand_in", **({"criteria": [criterion(one)], "notes": ""} if writes else one)))
-
-    if not _asked_for_the_sample(request) or (turn and "D1 | " not in told[0]):
-        return handed(nothing())
-    if turn == 0:
-        return says(call("find_documents", words="Orchard Toolworks"))
-    if turn == 1:
-        return says(call("find_in_document", document="D1", words="Total liabilities and stockholders' equity"))
-    page = int(re.match(r"\d+ pages: (\d+)", told[1])[1])
-    return handed(total(page)) if turn > 2 else says(call("read_page", document="D1", page=page, start=0))
+    """`researching` as a chat model."""
+    name, arguments = researching(request.messages[1].text, results(request), writes=request.role == "writer")
+    return says(call(name, f"c{turn_of(request)}", **arguments))
 
 
 def obedient(claim):

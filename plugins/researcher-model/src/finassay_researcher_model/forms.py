@@ -26,7 +26,7 @@ class QuoteForm(_Form):
 
 class InputForm(_Form):
     name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,59}$", description="Name by which the script reads it, such as revenue_2022.")
-    shown: str = Field(max_length=60, description="The number exactly as the quote shows it, such as 4,812.4 or (41.2).")
+    shown: str = Field(max_length=60, description="The number exactly as the quote shows it, such as 1,234.5 or (17.3).")
     quote: int = Field(description="Which of the quotes shows it, counted from 1.")
     scale: Scale = Field(default="units", description="In what the document states it; a quote of that document must show so.")
     period: str = Field(default="", max_length=60, description="The period that it belongs to, such as FY2022.")
@@ -52,7 +52,7 @@ class ValueForm(_Form):
         description="USD or another currency code, USD/share, percent, percentage points, times, days, count; empty for words.",
     )
     period_end: str = Field(
-        default="", max_length=10, description="Last day of the period, or the day of a balance, as 2022-09-30; empty if unknown."
+        default="", max_length=40, description="Last day of the period, or the day of a balance, as 2022-09-30; empty if unknown."
     )
     reason: str = Field(default="", max_length=600, description="Why there is no value, if there is none; then everything else is empty.")
 

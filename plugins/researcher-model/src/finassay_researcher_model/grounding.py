@@ -32,7 +32,7 @@ UNITS: Final = {
 }  # fmt: skip
 _CURRENCY: Final = re.compile(r"([A-Z]{3})(?:\s*(?:/|per)\s*share)?")
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_SHORT_YEAR: Final = re.compile(r"\b(?:FY|CY|fiscal\s+|')\s?'?(\d\d)(?!\d)", re.IGNORECASE)
+_SHORT_YEAR: Final = re.compile(r"(?:\b(?:FY|CY|fiscal\s)\s?'?|(?<!\w)')(\d\d)(?!\d)", re.IGNORECASE)
 
 
 class UngroundedError(Exception):
@@ -139,6 +139,8 @@ class Grounds:
             raise UngroundedError(f"the code does not read the input {unused[0]!r} by its name")
         values = [one.value for one in inputs]
         script = self._run({one.name: str(one.value) for one in inputs})
+        if "value" not in script.output:
+            raise UngroundedError('the code printed no "value"')
         others = ([v * (n + 2) + n + 1 for n, v in enumerate(values)], values[::-1], [-v for v in values])
         for other in others:
             if self._changes(script, {one.name: f"{v:f}" for one, v in zip(inputs, other, strict=True)}):
