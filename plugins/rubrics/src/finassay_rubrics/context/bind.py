@@ -73,8 +73,9 @@ def bind(query: str) -> dict[str, list[dict[str, Any]]]:
     found["entities"] = [_at(query, *span, canonical=name) for name in _entities(query) for span in _places(query, name)]
     limits = [m.span() for m in (*_CONSTRAINTS.finditer(query), *_KNOWN.finditer(query))]
     found["periods"] = [_at(query, *m.span()) for m in _PERIODS.finditer(query) if not _inside(*m.span(), limits)]
-    names = [n for n in names_in(given.rest) if not _inside(n.start, n.end, [m.span() for m in _ASSUMPTIONS.finditer(query)])]
-    found["metrics"] = [_at(query, n.start, n.end, canonical=n.id) for n in names]
+    besides = [m.span() for m in (*_ASSUMPTIONS.finditer(query), *_INPUTS.finditer(query))]
+    names = [n for n in names_in(given.rest) if not _inside(n.start, n.end, besides) and not _part_of_another(query, n.start, n.end)]
+    found["metrics"] = [_at(query, n.start, n.end, canonical=n.id, **_asked(query, n.start, n.end)) for n in names]
     found["assumptions"] = [_at(query, *m.span()) for m in _ASSUMPTIONS.finditer(query)]
     found["output_constraints"] = [_at(query, *m.span()) for m in _CONSTRAINTS.finditer(query)]
     found["populations"] = [_at(query, *m.span()) for m in _POPULATIONS.finditer(query)]
@@ -91,6 +92,37 @@ def _at(query: str, start: int, end: int, **more: str) -> dict[str, Any]:
     while end > start and query[end - 1].isspace():
         end -= 1
     return {"span": query[start:end], "start": start, "end": end, **more}
+
+
+_INPUTS: Final = re.compile(
+    r"\((?:using|taking|based on|calculated from|computed from)\b[^)]*\)|\busing (?!only\b)[^,.;:?!()]*", re.IGNORECASE
+)
+"""What a figure is to be computed from is not asked for itself."""
+_CASH: Final = re.compile(r"\s+(?:flows?\b|from\b|dividends?\b|conversion\b|(?:used|paid|generated|provided)\b)", re.IGNORECASE)
+_BEFORE: Final = re.compile(
+    r"(?:\b(?:\d{1,2}|two|three|four|five|ten)[- ]years? )?\b(?:average|mean)(?: of)?(?: the| its)? $"
+    r"|\b(?:year[- ]over[- ]year |yoy |annual )?(?:change|growth|increase|decrease|rise|decline|fall) (?:in|of)(?: the| its)? $"
+    r"|\b(?:cagr|compound annual growth rate) of(?: the| its)? $",
+    re.IGNORECASE,
+)
+_BEHIND: Final = re.compile(
+    r" (?:cagr|compound annual growth rate|(?:year[- ]over[- ]year |yoy |annual )?(?:growth|change))\b", re.IGNORECASE
+)
+
+
+def _part_of_another(query: str, start: int, end: int) -> bool:
+    """Whether `cash` is only the beginning of a statement's name or of another term: cash flow statement, cash from operations."""
+    return query[start:end].casefold() == "cash" and (
+        _CASH.match(query, end) is not None or query[:start].casefold().endswith("statement of ")
+    )
+
+
+def _asked(query: str, start: int, end: int) -> dict[str, str]:
+    """A metric with the words that combine its years, where they stand beside it: `3 year average of`, `change in`, `CAGR`."""
+    before, behind = _BEFORE.search(query[max(0, start - 60) : start]), _BEHIND.match(query, end)
+    if before is None and behind is None:
+        return {}
+    return {"asked": (before[0] if before else "") + query[start:end] + (behind[0] if behind else "")}
 
 
 def _inside(start: int, end: int, spans: list[tuple[int, int]]) -> bool:

@@ -74,7 +74,7 @@ def obligations(bindings: Mapping[str, list[dict[str, Any]]]) -> list[Asked]:
             continue
         spans = [metric["id"]]
         seen[metric["canonical"]] = spans
-        found.append((metric["start"], metric["span"], spans))
+        found.append((metric["start"], metric.get("asked") or metric["span"], spans))
     found += [(t["start"], t["span"], [t["id"]]) for t in telling]
     found += [(b["start"], b["span"], [b["id"]]) for b in bindings["deliverables"] if b["type"] == "artefact"]
     if not found:

@@ -1,0 +1,35 @@
+"""What of a query is asked for: words that combine years belong to it, names of statements and inputs of a formula do not."""
+
+from datetime import date
+
+import pytest
+
+from finassay_rubrics.context.contextualize import contextualize
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("What is the FY2020 capital expenditure of Foxglove? Use the cash flow statement.", ["capital expenditure"]),
+        ("How much cash did Foxglove hold at the end of FY2020?", ["cash"]),
+        ("According to the statement of cash flows, what is the free cash flow of Foxglove for FY2020?", ["free cash flow"]),
+        ("What is the 3 year average net profit margin of Foxglove over FY2018 - FY2020?", ["3 year average net profit margin"]),
+        ("What is the FY2018 - FY2020 three year average of gross margin for Foxglove?", ["three year average of gross margin"]),
+        (
+            "Report revenue of Foxglove for FY2020 and the change in operating margin from FY2019.",
+            ["revenue", "change in operating margin"],
+        ),
+        ("What is Foxglove's 2 year total revenue CAGR from FY2018 to FY2020?", ["total revenue CAGR"]),
+        ("What is Foxglove's year-over-year change in net income from FY2019 to FY2020?", ["year-over-year change in net income"]),
+        (
+            "What is the FY2020 dividend payout ratio of Foxglove (using total cash dividends paid and net income)?",
+            ["dividend payout ratio"],
+        ),
+        ("Calculate the net debt of Foxglove for FY2020 using total debt and cash, and the gross margin.", ["net debt", "gross margin"]),
+    ],
+)
+def test_what_is_asked(query, asked):
+    context = contextualize(query, date(2023, 3, 1), today=date(2026, 1, 1))
+    assert [one["what"] for one in context["obligations"]] == asked
+    for binding in (b for several in context["bindings"].values() for b in several):
+        assert query[binding["start"] : binding["end"]] == binding["span"]
