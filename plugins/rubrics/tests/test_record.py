@@ -2,12 +2,14 @@
 
 import json
 import os
+import time
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from finassay.api.errors import InvalidFileError
+from finassay_rubrics.record.quotes import located
 from finassay_rubrics.record.reading import content_digest, read_rubric, rubric_json, rubric_of
 
 SHARED = Path(os.environ.get("FINASSAY_SHARED", Path(__file__).parents[4] / "shared"))
@@ -64,3 +66,40 @@ def test_a_slip_in_a_rubric_is_told_in_plain_words():
 def test_values_stay_exact():
     assert rubric_of(small(), "here").criteria[0].points == Decimal("100.00")
     assert '"points": "100.00"' in rubric_json(rubric_of(small(), "here"))
+
+
+PRINTED = "A \u200bhead\nNet sales ........... $ 1,097,645\u00a0$ 1,021,302\nrecon\ufffe\nciliation of “free” cash–flow ﬁgures\n312 and 12 and 1,2"
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("Net sales $ 1,097,645 $ 1,021,302", "Net sales ........... $ 1,097,645\u00a0$ 1,021,302"),
+        ("Net sales ... $ 1,097,645", "Net sales ........... $ 1,097,645"),
+        ('reconciliation of "free" cash-flow figures', "recon\ufffe\nciliation of “free” cash–flow ﬁgures"),
+        ("A head", "A \u200bhead"),
+        ("A h\ufffdead", "A \u200bhead"),
+        ("12 and", "12 and"),
+        ("097,645", None),
+        ("1,097", None),
+        ("$ 1,0", None),
+        ("Net profit", None),
+        (" \n", None),
+        ("...", None),
+    ],
+)
+def test_a_quote_is_located_where_it_stands(quote, found):
+    place = located(PRINTED, quote)
+    assert (None if place is None else PRINTED[slice(*place)]) == found
+
+
+def test_the_first_whole_number_counts():
+    assert located(PRINTED, "12") == (PRINTED.index(" 12 ") + 1, PRINTED.index(" 12 ") + 3)
+
+
+def test_a_large_page_is_searched_quickly():
+    page = "((((9 " * 60_000 + "\u00ad\n" * 60_000 + "." * 60_000 + "the end of it"
+    started = time.monotonic()
+    assert located(page, "the end of it") is not None
+    assert located(page, "9 ((((9 (((( 9") is None
+    assert time.monotonic() - started < 10

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from finassay.api.source import Source
     from finassay.catalog.catalog import Catalog
     from finassay.models.service import ModelService
+    from finassay_rubrics.record.rubric import Rubric
 
 ROLES = ("writer", "reviewer", "contextualizer", "composer", "global-reviewer")
 """Who may be given options of its own."""
@@ -23,7 +24,7 @@ ROLES = ("writer", "reviewer", "contextualizer", "composer", "global-reviewer")
 @click.argument("query")
 @click.option("--cutoff", required=True, help="Last day whose sources count, inclusive: 2023-03-01.")
 @click.option("--guidance", "packs", multiple=True, default=("general",), show_default=True, help="Guidance pack; repeat to add one.")
-@click.option("--source", "sources", multiple=True, required=True, help="Source, as ID or ID:FOLDER; repeat for several.")
+@click.option("--source", "--sources", "sources", multiple=True, required=True, help="Source, as ID or ID:FOLDER; repeat for several.")
 @click.option("--writer", default="statements-a", show_default=True, help="Who writes: a researcher's id, or PROVIDER/MODEL.")
 @click.option(
     "--reviewer", default="statements-b", show_default=True, help="Who derives every value again, of another family; 'none' tries without."
@@ -46,7 +47,14 @@ ROLES = ("writer", "reviewer", "contextualizer", "composer", "global-reviewer")
     type=click.FloatRange(min=0, min_open=True),
     help="Dollars that the rubric's models may cost in all; it then stops and can be gone on with.",
 )
-@click.option("-o", "--option", "options", multiple=True, help="Option of a researcher: writer.KEY=VALUE or reviewer.KEY=VALUE.")
+@click.option(
+    "--researcher-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1_800,
+    show_default=True,
+    help="How long a researcher may take for one obligation or value; then it waits for a person.",
+)
+@click.option("-o", "--option", "options", multiple=True, help="Option of a role or source: writer.KEY=VALUE, SOURCE.KEY=VALUE.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The rubric's folder; an existing one is gone on with.")
 def command(
     query: str,
@@ -62,6 +70,7 @@ def command(
     no_validator: bool,
     same_family: bool,
     budget: float | None,
+    researcher_seconds: float,
     options: tuple[str, ...],
     out: Path,
 ) -> None:
@@ -75,7 +84,7 @@ def command(
     from finassay_rubrics.generate.assembly import at_work
 
     catalog = Catalog.installed()
-    models, own = models_of(catalog, out, budget), options_of(options)
+    models, own = models_of(catalog, out, budget), options_of(options, (*ROLES, *(name.partition(":")[0] for name in sources)))
     held, day, guidance = read_bank(bank) if bank else None, day_of(cutoff), guidance_of(catalog, packs)
     named = {"contextualizer": contextualizer, "composer": composer, "global-reviewer": global_reviewer}
     roles = roles_of(models, guidance, named, own)
@@ -89,11 +98,12 @@ def command(
             context,
             guidance,
             who,
-            open_sources(catalog, sources),
+            open_sources(catalog, sources, own),
             validate=not no_validator,
             same_family=same_family,
             told=click.echo,
             besides=roles.besides,
+            seconds=researcher_seconds,
             composer=roles.composer,
             global_reviewer=roles.global_reviewer,
         ) as orchestrator:
@@ -102,6 +112,10 @@ def command(
             write_pages(out, rubric)
     finally:
         told_spending(models)
+    _told(out, rubric)
+
+
+def _told(out: Path, rubric: "Rubric") -> None:
     grounded = sum(1 for c in rubric.criteria if c.status == "grounded")
     click.echo(f"{out}: {len(rubric.criteria)} criteria, {grounded} grounded; {rubric.status}")
     for line in rubric.queued[:10]:
@@ -161,19 +175,18 @@ def _researcher(catalog: "Catalog", models: "ModelService", role: str, name: str
     return made
 
 
-def open_sources(catalog: "Catalog", names: Sequence[str]) -> dict[str, "Source"]:
-    """Sources by id. Raises `UsageError` for two of one id."""
+def open_sources(catalog: "Catalog", names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, "Source"]:
+    """Sources by id, with their options by id. Raises `UsageError` for two of one id."""
     found: dict[str, Source] = {}
     for name in names:
-        source = _source(catalog, name)
+        source = _source(catalog, name, options or {})
         if source.id in found:
             raise UsageError(f"two sources have the id {source.id!r}", hint="Put their documents into one folder.")
         found[source.id] = source
     return found
 
 
-def _source(catalog: "Catalog", given: str) -> "Source":
+def _source(catalog: "Catalog", given: str, options: Mapping[str, Mapping[str, Any]]) -> "Source":
     name, _, folder = given.partition(":")
-    options: dict[str, Any] = {"folder": folder} if folder else {}
-    made: Source = catalog.create("source", name, options)[0]
+    made: Source = catalog.create("source", name, {**({"folder": folder} if folder else {}), **options.get(name, {})})[0]
     return made
