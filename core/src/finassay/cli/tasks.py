@@ -1,5 +1,6 @@
 """`finassay tasks`: sample and show."""
 
+import contextlib
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -13,7 +14,7 @@ from finassay.cli.words import one_line
 if TYPE_CHECKING:
     from finassay.api.strategy import Universe
     from finassay.api.task import Conditions, Task
-    from finassay.runs.commitments import Secret
+    from finassay.runs.commitments import Commitments, Secret
 
 
 @click.group()
@@ -95,7 +96,9 @@ def sample(
     from finassay.catalog.catalog import Catalog
     from finassay.cli.words import count
     from finassay.config.settings import declared_channels
-    from finassay.records.tasks import problems, read_task, write_task
+    from finassay.records.files import sync_folder
+    from finassay.records.tasks import problems, read_task
+    from finassay.runs.commitments import check_commitments, write_commitments
 
     cutoff, numbers = parse_until(until), parse_seeds(seeds)
     catalog = Catalog.installed()
@@ -113,10 +116,14 @@ def sample(
         path = out / f"{task.id}.json"
         if path.exists() and read_task(path) != task:
             raise UsageError(f"{path} holds another task", hint="Choose another --out: a run may have been made with it.")
-    if secret is not None:
-        _commit(out, grammar, needs, secret, numbers, drawn)
-    for task in drawn:
-        write_task(out / f"{task.id}.json", task)
+    made = None if secret is None else _commitments(grammar, needs, secret, numbers, drawn)
+    if made is not None:
+        check_commitments(_beside(out), made)
+    _write(out, drawn)
+    if made is not None:  # nothing may be published that could get lost here
+        write_commitments(_beside(out), made)
+        sync_folder(out.parent)
+        click.echo(one_line(f"commitments, to be published: {_beside(out)}"))
     click.echo(one_line(f"{count(len(drawn), 'task')} in {out}"))
 
 
@@ -139,13 +146,38 @@ def _draw(
     return [secret_task(secret, grammar, number, needs, conditions) for number in numbers]
 
 
-def _commit(out: Path, grammar: Any, needs: tuple[str, ...], secret: "Secret", numbers: list[int], drawn: "list[Task]") -> None:
-    from finassay.runs.commitments import Commitments, Committed, write_commitments
+def _write(out: Path, drawn: "list[Task]") -> None:
+    """All the tasks on the disk, or, if it refuses one of them, no new one. Raises `OSError`."""
+    from finassay.records.files import sync_folder
+    from finassay.records.tasks import write_task
+
+    begun = [folder for folder in (out, *out.parents) if not folder.exists()]
+    new = [path for task in drawn if not (path := out / f"{task.id}.json").exists()]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for task in drawn:
+            write_task(out / f"{task.id}.json", task)
+        for folder in (out, *(f.parent for f in begun)):
+            sync_folder(folder)
+    except BaseException:
+        for path in new:
+            path.unlink(missing_ok=True)
+        for folder in begun:
+            with contextlib.suppress(OSError):  # somebody else may have put something there
+                folder.rmdir()
+        raise
+
+
+def _beside(out: Path) -> Path:
+    """Where the commitments to the tasks of a folder lie."""
+    return out.parent / f"{out.name}.commitments.json"
+
+
+def _commitments(grammar: Any, needs: tuple[str, ...], secret: "Secret", numbers: list[int], drawn: "list[Task]") -> "Commitments":
+    from finassay.runs.commitments import Commitments, Committed
 
     committed = tuple(Committed(task.id, n, secret.commitment(n, task)) for n, task in zip(numbers, drawn, strict=True))
-    path = out.parent / f"{out.name}.commitments.json"
-    write_commitments(path, Commitments(grammar.id, grammar.version, tuple(sorted(set(needs))), secret.digest, committed))
-    click.echo(one_line(f"commitments, to be published: {path}"))
+    return Commitments(grammar.id, grammar.version, tuple(sorted(set(needs))), secret.digest, committed)
 
 
 @tasks.command()

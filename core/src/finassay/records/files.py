@@ -29,9 +29,10 @@ def read_json(path: Path, what: str) -> Any:
         raise InvalidFileError(f"{path}: not {what}: {error}") from error
 
 
-def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, sync: bool = True) -> None:
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, sync: bool = True, make_folder: bool = True) -> None:
     """Write a file so that a reader, or a crash, sees the old bytes or the new ones and nothing between."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if make_folder:
+        path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -51,6 +52,15 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, sync: bool =
 def write_json(path: Path, value: Any, *, mode: int = 0o644) -> None:
     """Write a JSON value atomically, indented, in UTF-8."""
     write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(), mode=mode)
+
+
+def sync_folder(path: Path) -> None:
+    """Make what was made, renamed or removed in a folder outlast a crash of the machine. Raises `OSError` if the disk refuses."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def remove_tree(root: Path) -> None:

@@ -22,7 +22,7 @@ from finassay.api.errors import InvalidFileError, UsageError
 from finassay.api.strategy import Grammar, Universe
 from finassay.api.task import Conditions, Task
 from finassay.records.convert import from_json, to_json
-from finassay.records.files import check_schema, read_json, write_json
+from finassay.records.files import check_schema, read_json, sync_folder, write_atomically, write_json
 from finassay.runs.sampling import sample_task
 
 KIND: Final = "finassay-commitments"
@@ -67,14 +67,23 @@ def canonical(task: Task) -> bytes:
 
 
 def make_secret(path: Path) -> Secret:
-    """A new secret in a file that only its owner can read. Raises `InvalidFileError` if something is there already."""
+    """A new secret in a file that only its owner can read: whole and on the disk, or not there.
+
+    Raises `InvalidFileError` if something is there already, `OSError` if the system refuses the file.
+    """
     text = secrets.token_hex(MIN_BYTES)
+    scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_atomically(scratch, f"{text}\n".encode(), mode=0o600, make_folder=False)
+        os.link(scratch, path)  # unlike a rename it never takes another one's place
+        sync_folder(path.parent)
+    except FileExistsError:
+        raise InvalidFileError(f"{path}: is there already") from None
     except OSError as error:
-        raise InvalidFileError(f"{path}: cannot be made: {error.strerror}") from error
-    with open(descriptor, "w", encoding="ascii") as stream:
-        stream.write(text + "\n")
+        error.filename, error.filename2 = str(path), None
+        raise
+    finally:
+        scratch.unlink(missing_ok=True)
     return Secret(text.encode())
 
 
@@ -124,10 +133,15 @@ class Commitments:
     tasks: tuple[Committed, ...]
 
 
-def write_commitments(path: Path, made: Commitments) -> None:
-    """Store them. Raises `UsageError` if the file holds commitments to other tasks: they may have been published."""
+def check_commitments(path: Path, made: Commitments) -> None:
+    """Raises `UsageError` if a file holds commitments to other tasks."""
     if path.exists() and read_commitments(path) != made:
         raise UsageError(f"{path} commits to other tasks", hint="Choose another --out: what was published must stay true.")
+
+
+def write_commitments(path: Path, made: Commitments) -> None:
+    """Store them. Raises `UsageError` if the file holds commitments to other tasks: they may have been published."""
+    check_commitments(path, made)
     write_json(path, {"kind": KIND, "schema_version": VERSION, **to_json(made)})
 
 
