@@ -144,6 +144,18 @@ class TestAnthropic(KeyedSuite, StreamedSuite, OptionsSuite):
         assert fetch["name"] == "web_fetch"
         assert "output_config" not in self.asked[0].body, "the API takes no schema beside citations"
 
+    def test_how_old_a_page_is_stands_beside_its_citation(self) -> None:
+        pages = [("https://a.example/f", "April 30, 2025"), ("https://b.example/g", None)]
+        found = [{"type": "web_search_result", "title": "T", "url": url, "encrypted_content": "x", "page_age": age} for url, age in pages]
+        cited = [
+            {"type": "web_search_result_location", "url": url, "title": "T", "cited_text": f"Of {url}.", "encrypted_index": "e"}
+            for url, _ in reversed(pages)
+        ]
+        blocks = [{"type": "web_search_tool_result", "tool_use_id": "s1", "content": found}, wire.text("So.", cited)]
+        reply = self.ask([Served(events=wire.stream(blocks))], request(search=WebSearch()))
+        assert [c.url for c in reply.citations] == ["https://b.example/g", "https://a.example/f"]
+        assert reply.meta["citations"] == [{}, {"page_age": "April 30, 2025"}]
+
     def test_a_page_that_was_opened_is_cited_by_its_address(self) -> None:
         document = {"type": "document", "title": "Report", "source": {"type": "text", "media_type": "text/plain", "data": "…"}}
         page = {"type": "web_fetch_result", "url": "https://b.example/r", "content": document}

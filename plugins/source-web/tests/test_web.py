@@ -21,14 +21,16 @@ CITED = (
 META = {"citations": [{"page_age": "2023-02-10"}, {"published": "2023-02-14T08:00:00Z"}, {"page_age": "3 days ago"}]}
 
 
-def replying(*replies):
-    return WebSource(WebOptions(model="fake/model"), FakeModels({"fake/model": FakeChatModel(list(replies))}))
+def replying(*replies, **options):
+    """A source that opens nothing, unless it is told to."""
+    chosen = WebOptions(model="fake/model", **{"open_pages": False, **options})
+    return WebSource(chosen, FakeModels({"fake/model": FakeChatModel(list(replies))}))
 
 
 class TestWeb(ComponentConformance):
     kind = "source"
     id = "web"
-    options: ClassVar = {"model": "fake/model"}
+    options: ClassVar = {"model": "fake/model", "open_pages": False}
     models = FakeModels({"fake/model": FunctionChatModel(lambda request: ChatReply("words", "stop", "m", citations=CITED, meta=META))})
 
 
@@ -53,7 +55,9 @@ def test_only_dated_citations_are_there():
 
 def test_the_question_is_asked_once_and_carries_the_cutoff():
     model = FakeChatModel([ChatReply("", "stop", "m", citations=CITED, meta=META)])
-    source = WebSource(WebOptions(model="fake/model", domains=("sec.gov",), max_uses=2), FakeModels({"fake/model": model}))
+    source = WebSource(
+        WebOptions(model="fake/model", domains=("sec.gov",), max_uses=2, open_pages=False), FakeModels({"fake/model": model})
+    )
     assert source.search("Acme  revenue", LATE) == source.search("Acme revenue", LATE)
     (request,) = model.requests
     assert (request.search.domains, request.search.max_uses) == (("sec.gov",), 2)

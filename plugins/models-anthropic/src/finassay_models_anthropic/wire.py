@@ -162,6 +162,13 @@ def _citations(blocks: Sequence[Any]) -> tuple[Citation, ...]:
     return tuple(found)
 
 
+def _ages(blocks: Sequence[Any]) -> list[Json]:
+    """Beside each citation, in their order, how old its page is in the search's words (`page_age`), where it tells."""
+    found = [b.content for b in blocks if b.type == "web_search_tool_result" and isinstance(b.content, list)]
+    ages = {result.url: result.page_age for results in found for result in results if result.page_age}
+    return [{"page_age": ages[cited.url]} if cited.url in ages else {} for cited in _citations(blocks)]
+
+
 def _is_page(block: Any) -> bool:
     return block.type == "web_fetch_tool_result" and getattr(block.content, "type", "") == "web_fetch_result"
 
@@ -192,6 +199,8 @@ def _meta(parts: "Sequence[Message]", blocks: Sequence[Any]) -> dict[str, Json]:
         meta["fetches"] = fetches
     if sources := _sources(blocks):
         meta["sources"] = list(sources)
+    if any(ages := _ages(blocks)):
+        meta["citations"] = ages
     if last.stop_details is not None:
         meta["refusal"] = last.stop_details.explanation or last.stop_details.category or ""
     return meta
