@@ -21,6 +21,7 @@ patience_seconds = 0
 
 [run.models.openai]
 base_url = "{openai}/v1"
+api = "responses"
 key_variable = "HOUSE_KEY_O"
 patience_seconds = 0
 """
