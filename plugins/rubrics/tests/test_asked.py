@@ -4,7 +4,9 @@ from datetime import date
 
 import pytest
 
+from finassay.api.research import Question
 from finassay_rubrics.context.contextualize import contextualize
+from finassay_rubrics.metrics.entities import entities
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,11 @@ def test_what_is_asked(query, asked):
     assert [one["what"] for one in context["obligations"]] == asked
     for binding in (b for several in context["bindings"].values() for b in several):
         assert query[binding["start"] : binding["end"]] == binding["span"]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [("What is the FY2018 revenue of 3M?", ("3M",)), ("What is the 2-Year growth of 3m in the 10-K of Foxglove for FY2018?", ("Foxglove",))],
+)
+def test_a_name_that_begins_with_a_digit(query, names):
+    assert entities(Question("q", query)) == names

@@ -9,7 +9,8 @@ from finassay_rubrics.metrics.terms import STATEMENTS, YEAR, definitions, fold, 
 _CAPITALS: Final = re.compile(r"(?:[A-Z0-9][\w.&'’-]*)(?:\s+(?:(?:of|and|&)\s+)?[A-Z][\w.&'’-]*)*")
 
 
-_COUNTED: Final = re.compile(r"\d+(?:-?(?:years?|yr|k|q|m|bn|mm)s?)?", re.IGNORECASE)
+_COUNTED: Final = re.compile(r"\d+(?:-?(?:[Yy](?:ears?|r)|[KkQq]|m|bn|mm)s?)?")
+"""A number with what it counts, or a form; with a capital M it is a name."""
 _PLACE: Final = re.compile(r"\b(?:in|within|across|by|from|outside)\s+(?:the\s+)?$")
 """What stands after such a word is more often a place or a part than the company."""
 
