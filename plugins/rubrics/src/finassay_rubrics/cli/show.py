@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from finassay_rubrics.pages.render import CameBack
     from finassay_rubrics.record.rubric import Rubric
 
 
@@ -27,7 +28,8 @@ def command(path: Path, form: str) -> None:
         return
     from finassay_rubrics.pages.render import html, markdown
 
-    click.echo(html(rubric) if form == "html" else markdown(rubric))
+    history = came_back(path)
+    click.echo(html(rubric, history) if form == "html" else markdown(rubric, history))
 
 
 def write_pages(folder: Path, rubric: "Rubric") -> list[Path]:
@@ -37,13 +39,25 @@ def write_pages(folder: Path, rubric: "Rubric") -> list[Path]:
 
     if not (folder / "manifest.json").is_file():
         return []
-    pages = {"rubric.md": markdown(rubric), "rubric.html": html(rubric)}
+    history = came_back(folder)
+    pages = {"rubric.md": markdown(rubric, history), "rubric.html": html(rubric, history)}
     try:
         for name, text in pages.items():
             write_atomically(folder / name, text.encode("utf-8", "replace"))
     except PermissionError:
         return []
     return [folder / name for name in pages]
+
+
+def came_back(folder: Path) -> "list[CameBack]":
+    """What was sent back while the rubric of a folder was made, in order; nothing where no folder of ours is."""
+    from finassay_rubrics.generate.folder import RubricFolder
+    from finassay_rubrics.pages.render import CameBack
+
+    if not (folder / "manifest.json").is_file():
+        return []
+    lines = RubricFolder(folder).lines("violations.jsonl")
+    return [CameBack(*(str(one.get(name, "")) for name in ("obligation", "place", "rule", "reason"))) for one in lines]
 
 
 def _table(rubric: "Rubric") -> None:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -12,6 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from finassay_rubrics.record.rubric import ANY, Criterion, Evidence, Obligation, Review, Route, Rubric, Tolerance
 
 MAX_QUOTE: Final = 1_500
+MAX_HISTORY: Final = 200
+"""Entries of what came back that a page holds; the whole stands in violations.jsonl."""
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~-])")
 
 
@@ -23,16 +25,26 @@ class Shown:
     criteria: tuple[Criterion, ...]
 
 
-def html(rubric: Rubric) -> str:
-    """A whole page, self-contained."""
-    return _environment(escape=True).get_template("rubric.html.j2").render(**_values(rubric))
+@frozen
+class CameBack:
+    """A draft or a review that was sent back: of which obligation or criterion, by which rule (empty for a reviewer), why."""
+
+    obligation: str
+    place: str
+    rule: str
+    reason: str
 
 
-def markdown(rubric: Rubric) -> str:
-    return _environment(escape=False).get_template("rubric.md.j2").render(**_values(rubric))
+def html(rubric: Rubric, history: Sequence[CameBack] = ()) -> str:
+    """A whole page, self-contained. `history` is what came back while the rubric was made."""
+    return _environment(escape=True).get_template("rubric.html.j2").render(**_values(rubric, history))
 
 
-def _values(rubric: Rubric) -> Mapping[str, Any]:
+def markdown(rubric: Rubric, history: Sequence[CameBack] = ()) -> str:
+    return _environment(escape=False).get_template("rubric.md.j2").render(**_values(rubric, history))
+
+
+def _values(rubric: Rubric, history: Sequence[CameBack]) -> Mapping[str, Any]:
     shown = tuple(Shown(o, tuple(c for c in rubric.criteria if c.obligation_id == o.id)) for o in rubric.obligations)
     return {
         "r": rubric,
@@ -42,6 +54,8 @@ def _values(rubric: Rubric) -> Mapping[str, Any]:
         "gates": [c.id for c in rubric.criteria if c.gate == "must_pass"],
         "open": sum((o.points for o in rubric.obligations if not o.graded), Decimal(0)),
         "ANY": ANY,
+        "history": history[:MAX_HISTORY],
+        "more": max(0, len(history) - MAX_HISTORY),
     }
 
 
