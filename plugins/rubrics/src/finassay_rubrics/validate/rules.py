@@ -35,8 +35,8 @@ RULES: Final = (
     Rule("R21", "rubric", "each criterion realizes a principle", rubric_rules.principled),
 )
 MAX_VIOLATIONS: Final = 500
-_OVERRAN: Final[set[Rule]] = set()
-"""Rules that took too long in this process: they are not asked again."""
+_OVERRAN: Final[dict[Rule, Violation]] = {}
+"""Rules that took too long in this process, with what is told of them: they are not asked again."""
 
 
 def violations(product: Mapping[str, Json], stage: Stage, rules: Iterable[Rule] = RULES) -> list[Violation]:
@@ -50,12 +50,12 @@ def violations(product: Mapping[str, Json], stage: Stage, rules: Iterable[Rule] 
 
 def _told(rule: Rule, product: Mapping[str, Json]) -> list[Violation]:
     if rule in _OVERRAN:
-        return [Violation(rule.id, "rule", "the rule itself failed: it took too long before, and was not asked again")]
+        return [_OVERRAN[rule]]
     try:
         return within(RULE_SECONDS, lambda: _asked(rule, product))
     except CheckTimeoutError as error:
-        _OVERRAN.add(rule)
-        return [Violation(rule.id, "rule", f"the rule itself failed: {error}")]
+        _OVERRAN[rule] = Violation(rule.id, "rule", f"the rule itself failed: it {error}, and is not asked again")
+        return [_OVERRAN[rule]]
     except (Exception, SystemExit) as error:  # somebody else's code, in a pack
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return [Violation(rule.id, "rule", f"the rule itself failed: {said}"[:300])]
