@@ -72,6 +72,10 @@ def test_no_distribution_imports_another_ones_insides():
 EXTENDS = {
     "report": ("finassay.grading.",),
     "cli-kit": ("finassay.runs.interpreter",),
+    # Temporary folders that the next process removes where this one is killed: one way of doing it for the whole house.
+    "sandbox-bubblewrap": ("finassay.records.scratch",),
+    "sandbox-landlock": ("finassay.records.scratch",),
+    "sandbox-container": ("finassay.records.scratch",),
     "rubrics": (
         "finassay.catalog.",
         "finassay.config.",

@@ -7,7 +7,6 @@ import importlib.util
 import multiprocessing
 import signal
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +34,7 @@ from finassay.models.serving import served, serving
 from finassay.records.convert import from_json, to_json
 from finassay.records.events import SessionState
 from finassay.records.files import check_schema, read_json, write_atomically, write_json
+from finassay.records.scratch import Scratch
 from finassay.runs.build import GradingParts, best_sandbox, build_grading, model_service
 from finassay.runs.channels import make_channel
 from finassay.runs.coderunner import SandboxCodeRunner
@@ -105,12 +105,12 @@ class Grader:
         # What was lost or changed in the store must never count as not delivered.
         for sha256, name in {f.sha256: f.path for delivery in state.deliveries for f in delivery.files}.items():
             self.folder.blobs.verify(sha256, displayed(name))
-        with tempfile.TemporaryDirectory(prefix="finassay-rerun-") as scratch:
+        with Scratch("rerun") as scratch:
             runner = None
             if self.sandbox is not None:
                 channels = [self.channels[c] for c in self.tasks[key.task].conditions.channels]
                 readable = (*interpreter_folders(), *(p for c in channels if c for p in c.readable))
-                runner = SandboxCodeRunner(self.sandbox, readable, {}, Path(scratch))
+                runner = SandboxCodeRunner(self.sandbox, readable, {}, scratch.path)
             try:
                 package = make_package(self.folder, self.tasks[key.task], state, runner)
                 with serving(key.id, alone=True):

@@ -5,7 +5,6 @@ import platform
 import re
 import shutil
 import signal
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from finassay.api.errors import SandboxError
 from finassay.api.sandbox import BoxSpec, Isolation, Probe
+from finassay.records.scratch import Scratch
 from finassay_sandbox_bubblewrap.namespace import Namespace
 from finassay_sandbox_bubblewrap.view import INSIDE, relays, view
 from finassay_sandbox_local import way
@@ -65,7 +65,8 @@ class BubblewrapBox:
         self._started: list[BoxedProcess] = []
         self._lock = threading.Lock()
         make_folder(spec.workspace / ".home")
-        self._own = Path(tempfile.mkdtemp(prefix="finassay-box-"))
+        self._scratch = Scratch("box")
+        self._own = self._scratch.path
         (self._own / "empty").mkdir()
         (self._own / "nothing").touch()
         (self._own / "passwd").write_text(f"agent:x:{os.getuid()}:{os.getgid()}:agent:{INSIDE}/.home:/bin/sh\n")
@@ -73,7 +74,7 @@ class BubblewrapBox:
         try:
             self._view = view(spec, self._own, tmp_bytes)
         except SandboxError:
-            shutil.rmtree(self._own, ignore_errors=True)
+            self._scratch.close()
             raise
         self._more = OWN_PROCESSES + relays(spec)
         limit = spec.limits.processes
@@ -159,7 +160,7 @@ class BubblewrapBox:
         self.stop()
         if self._group is not None:
             self._group.remove()
-        shutil.rmtree(self._own, ignore_errors=True)
+        self._scratch.close()
 
 
 def _memory(data: bytes) -> int:
@@ -211,8 +212,8 @@ class BubblewrapSandbox:
         program = shutil.which(self.options.program)
         if program is None:
             return Probe(False, f"the program {self.options.program!r} was not found", HINT)
-        with tempfile.TemporaryDirectory(prefix="finassay-probe-") as folder:
-            workspace, secret = Path(folder) / "workspace", Path(folder) / "secret"
+        with Scratch("probe") as scratch:
+            workspace, secret = scratch.path / "workspace", scratch.path / "secret"
             workspace.mkdir()
             secret.write_text("hidden")
             box = BubblewrapBox(program, BoxSpec(workspace), 2**20)

@@ -7,7 +7,6 @@ import re
 import secrets
 import shutil
 import socket
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from finassay.api.errors import SandboxError
 from finassay.api.sandbox import BoxSpec, Isolation, Probe
+from finassay.records.scratch import Scratch
 from finassay_sandbox_container import leash
 from finassay_sandbox_container.engine import Engine
 from finassay_sandbox_container.process import ContainerProcess
@@ -61,7 +61,8 @@ class ContainerBox:
         self._lock = threading.Lock()
         self._label = hashlib.sha256(os.fsencode(self.workspace)).hexdigest()[:24]
         make_folder(self.workspace / ".home")
-        self._own = Path(tempfile.mkdtemp(prefix="finassay-box-"))
+        self._scratch = Scratch("box")
+        self._own = self._scratch.path
         try:
             (self._own / "empty").mkdir()
             (self._own / "nothing").touch()
@@ -72,7 +73,7 @@ class ContainerBox:
             self._sweep()
         except SandboxError:
             self._listening.close()
-            shutil.rmtree(self._own, ignore_errors=True)
+            self._scratch.close()
             raise
 
     def _sweep(self) -> None:
@@ -177,7 +178,7 @@ class ContainerBox:
     def close(self) -> None:
         self.stop()
         self._listening.close()
-        shutil.rmtree(self._own, ignore_errors=True)
+        self._scratch.close()
 
 
 def _binds(spec: BoxSpec, workspace: Path, own: Path) -> Iterator[dict[str, Any]]:
@@ -284,8 +285,8 @@ class _ContainerSandbox:
         version = engine.version()
         if not engine.has_image(self.options.image):
             return Probe(False, f"the image {self.options.image} is not there", f"{self.id} pull {self.options.image}")
-        with tempfile.TemporaryDirectory(prefix="finassay-probe-") as folder:
-            wrong = _look(engine, Path(folder), self.options)
+        with Scratch("probe") as scratch:
+            wrong = _look(engine, scratch.path, self.options)
         if wrong:
             return Probe(False, wrong, f"Note: {UNTRIED}.")
         self._engine = engine

@@ -2,17 +2,15 @@
 
 import marshal
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from finassay.api.errors import SandboxError
 from finassay.api.sandbox import BoxSpec, Isolation, Probe
+from finassay.records.scratch import Scratch
 from finassay_sandbox_landlock import confine
 from finassay_sandbox_landlock.plan import Tier, abi, plan
 from finassay_sandbox_local.calls import supported
@@ -42,7 +40,8 @@ class LandlockBox(LocalBox):
     """One workspace; every program confines itself before it starts."""
 
     def __init__(self, spec: BoxSpec, tier: Tier, tmp_bytes: int) -> None:
-        self._own = Path(tempfile.mkdtemp(prefix="finassay-box-"))
+        self._scratch = Scratch("box")
+        self._own = self._scratch.path
         (self._own / "empty").mkdir()
         (self._own / "nothing").touch()
         self._tier, self._tmp_bytes = tier, tmp_bytes
@@ -50,7 +49,7 @@ class LandlockBox(LocalBox):
             plan(spec, tier, self._own, spec.workspace, tmp_bytes)
             super().__init__(spec)
         except SandboxError:
-            shutil.rmtree(self._own, ignore_errors=True)
+            self._scratch.close()
             raise
         self.isolation = isolation(tier, network=spec.network, services=bool(spec.services))
 
@@ -72,7 +71,7 @@ class LandlockBox(LocalBox):
 
     def close(self) -> None:
         super().close()
-        shutil.rmtree(self._own, ignore_errors=True)
+        self._scratch.close()
 
 
 class LandlockSandbox:
@@ -132,8 +131,8 @@ LOOK: Final = (
 
 def _try(tier: Tier, tmp_bytes: int) -> str:
     """Start a program that looks around; what is wrong, or nothing."""
-    with tempfile.TemporaryDirectory(prefix="finassay-probe-") as folder:
-        workspace, secret = Path(folder) / "workspace", Path(folder) / "secret"
+    with Scratch("probe") as scratch:
+        workspace, secret = scratch.path / "workspace", scratch.path / "secret"
         workspace.mkdir()
         secret.write_text("hidden\n")
         box = LandlockBox(BoxSpec(workspace), tier, tmp_bytes)

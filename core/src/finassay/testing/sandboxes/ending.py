@@ -1,5 +1,6 @@
 """How a box ends what ran in it, and that nothing of it stays."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -7,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from finassay.api.sandbox import Box
@@ -204,43 +205,44 @@ def _count(use: Callable[[], None]) -> None:
     require(until(clean, 5), f"left behind by {BOXES} boxes: {left or 'threads: ' + str(threading.active_count() - threads)}")
 
 
+HARNESS = (
+    "import importlib, sys\nfrom pathlib import Path\nfrom finassay.api.sandbox import BoxSpec\nfrom finassay.runs.interpreter import interpreter_folders\n"
+    "kind = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])\nsandbox = kind(kind.Options.model_validate_json(sys.argv[3]))\n"
+    "box = sandbox.open(BoxSpec(Path(sys.argv[4]), interpreter_folders()))\n"
+    "process = box.spawn([sys.argv[5], '-c', sys.argv[6]])\nprint(next(process.lines(), b'').decode(), flush=True)\n"
+    "if sys.stdin.readline(): box.close()\n"
+)
+"""Opens a box, starts a program in it, tells its first line; closes the box when it is told to."""
+
+
+@contextlib.contextmanager
+def _harness(subject: SandboxSubject, box: Box, program: str, temporary: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Another harness with a box of its own around the same workspace, its program started; killed at the end."""
+    offered = type(subject.sandbox)
+    options = getattr(subject.sandbox, "options", None)
+    require(options is not None, "the sandbox keeps no `options`, so that it cannot be made again in another process")
+    told = options.model_dump_json() if options is not None else "{}"
+    harness = subprocess.Popen(
+        [sys.executable, "-c", HARNESS, offered.__module__, offered.__name__, told, str(box.workspace), python(box), program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": str(temporary)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert harness.stdout is not None
+        require(harness.stdout.readline().strip() == b"up", "it did not start")
+        yield harness
+    finally:
+        harness.send_signal(signal.SIGKILL)
+        harness.communicate()
+
+
 @runs("ends-with-the-harness", "a harness that is killed leaves no agent running on")
 def _killed(subject: SandboxSubject) -> None:
-    offered = type(subject.sandbox)
-    code = (
-        "import importlib, sys\nfrom pathlib import Path\nfrom finassay.api.sandbox import BoxSpec\nfrom finassay.runs.interpreter import interpreter_folders\n"
-        "kind = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])\nsandbox = kind(kind.Options.model_validate_json(sys.argv[3]))\n"
-        "box = sandbox.open(BoxSpec(Path(sys.argv[4]), interpreter_folders()))\n"
-        "process = box.spawn([sys.argv[5], '-c', sys.argv[6]])\nprint(next(process.lines(), b'').decode(), flush=True)\nimport time; time.sleep(600)\n"
-    )
     with opened(subject) as box:
         program = f"import os, sys, time\nBEAT = {BEAT!r}\n{DAEMON}\nprint('up', flush=True)\ntime.sleep(600)"
-        options = getattr(subject.sandbox, "options", None)
-        require(options is not None, "the sandbox keeps no `options`, so that it cannot be made again in another process")
-        harness = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                code,
-                offered.__module__,
-                offered.__name__,
-                options.model_dump_json() if options is not None else "{}",
-                str(box.workspace),
-                python(box),
-                program,
-            ],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": str(box.workspace.parent)},
-            stdout=subprocess.PIPE,
-        )
-        try:
-            assert harness.stdout is not None
-            require(harness.stdout.readline().strip() == b"up", "it did not start")
+        with _harness(subject, box, program, box.workspace.parent):
             require(until((box.workspace / "beat").exists, 20), "the process that shall be ended did not start")
-        finally:
-            harness.send_signal(signal.SIGKILL)
-            harness.wait()
-            assert harness.stdout is not None
-            harness.stdout.close()
         sizes: list[int] = []
 
         def still() -> bool:
@@ -249,3 +251,21 @@ def _killed(subject: SandboxSubject) -> None:
             return sizes[-1] == (box.workspace / "beat").stat().st_size
 
         require(until(still, 10), "a daemon outlives a harness that was killed")
+
+
+@runs(
+    "sweeps-after-a-kill", "a harness that is killed leaves temporary folders only until the next one begins, which touches no living one's"
+)
+def _swept(subject: SandboxSubject) -> None:
+    waiting, brief = "import time; print('up', flush=True); time.sleep(600)", "print('up', flush=True)"
+    with opened(subject) as box, scratch() as temporary:
+        with _harness(subject, box, waiting, temporary):
+            pass
+        dead = set(os.listdir(temporary))
+        with _harness(subject, box, waiting, temporary):
+            living = set(os.listdir(temporary)) - dead
+            with _harness(subject, box, brief, temporary) as third:
+                third.communicate(b"close\n", 30)
+            left = set(os.listdir(temporary))
+            require(living <= left, f"the folders of a living harness are gone: {sorted(living - left)}")
+            require(left <= living, f"left behind: {sorted(left - living)}")

@@ -1,6 +1,5 @@
 """Puts an orchestrator together: guarded sources, desks that take everything down, a sandbox for scripts."""
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
@@ -12,6 +11,7 @@ from finassay.api.guidance import Guidance
 from finassay.api.research import Researcher
 from finassay.api.source import Source
 from finassay.catalog.catalog import Catalog
+from finassay.records.scratch import Scratch
 from finassay.runs.build import best_sandbox
 from finassay.runs.coderunner import SandboxCodeRunner
 from finassay.runs.interpreter import interpreter_folders
@@ -52,8 +52,8 @@ def script_runner() -> Iterator[ScriptRunner]:
     sandbox, _ = catalog.create("sandbox", best_sandbox(catalog))
     if not (sandbox.isolation.files and sandbox.isolation.network):
         raise UsageError(f"scripts need a sandbox that isolates files and network; {sandbox.id} does not", hint="Install bubblewrap.")
-    with tempfile.TemporaryDirectory(prefix="finassay-rubric-") as scratch:
-        runs = SandboxCodeRunner(sandbox, interpreter_folders(), {}, Path(scratch))
+    with Scratch("rubric") as scratch:
+        runs = SandboxCodeRunner(sandbox, interpreter_folders(), {}, scratch.path)
         try:
             yield ScriptRunner(runs)
         finally:

@@ -7,7 +7,6 @@ only a few belong to formulas and not to filings.
 import ast
 import hashlib
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Protocol
@@ -17,6 +16,7 @@ from attrs import frozen
 from finassay.api.delivery import RunResult
 from finassay.api.research import Script, ScriptError
 from finassay.api.verdict import Json
+from finassay.records.scratch import Scratch
 
 CONSTANTS: Final = (0, 1, 2, 4, 12, 100, 360, 365, 10_000, 0.5)
 """Numbers that a formula may hold: shares, averages, days, months, quarters, percent, basis points."""
@@ -109,8 +109,8 @@ class ScriptRunner:
         given = canonical(inputs)
         if len(given) > MAX_INPUTS:
             raise ScriptError("the script's inputs are too large")
-        with tempfile.TemporaryDirectory(prefix="finassay-script-") as folder:
-            script, data = Path(folder) / "script.py", Path(folder) / "inputs.json"
+        with Scratch("script") as scratch:
+            script, data = scratch.path / "script.py", scratch.path / "inputs.json"
             script.write_text(code, encoding="utf-8")
             data.write_bytes(given)
             argv = ("{python}", "-I", "-S", "-c", _RUN)
