@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
-from attrs import Factory, evolve, frozen
+from attrs import evolve, field, frozen
 
 from finassay_rubrics.grading.dates import dates
 from finassay_rubrics.grading.locate import words_of
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 BETTER: Final = 0.25
 """How much more of the metric a sentence must name than a table's labels to be believed before them."""
-_VERBS: Final = frozenset(["state", "state's", "name", "size", "show", "compute", "report", "add", "mention", "provide", "list", "quantify", "disclose"])
+_VERBS: Final = frozenset(
+    ["state", "state's", "name", "size", "show", "compute", "report", "add", "mention", "provide", "list", "quantify", "disclose"]
+)
 
 
 @frozen
@@ -28,16 +30,19 @@ class Cell:
     words: frozenset[str]
     years: tuple[str, ...] = ()
     change: bool = False
-    average: bool = False
+    average: bool | None = False
+    """Whether it is an average over periods; None where `average` belongs to the metric's name and says nothing."""
     entities: frozenset[str] = frozenset()
     """Words of the names of all entities: they name no metric."""
     kind: UnitKind | None = None
     """What kind of quantity it is; None where that is open."""
     own: frozenset[str] = frozenset()
     """Words of the name of the entity that is asked about; empty where there is only one."""
-    weights: Mapping[str, float] = Factory(dict)
+    weights: Mapping[str, float] = field(factory=dict, eq=False)
     """What a word tells: less, the more cells of the rubric have it. A word that is not here counts 1."""
     calendar: Calendar = PLAIN
+    growth: bool = False
+    """Whether a growth is what is asked for: the word then tells no direction."""
     part: str = ""
     """`Q2` or `H1` where it is no whole year."""
 
@@ -74,7 +79,8 @@ def cell_of(text: str, period: str, entities: Iterable[str] = (), *, change: boo
     moves = bool(CHANGE.search(text)) if change is None else change
     own = years_in(text)
     years = tuple(dict.fromkeys(own or years_in(period)))
-    average = bool(AVERAGE.search(text))
+    several = ".." in period or len(years) != 1 or bool(re.search(r"\byear average|average over|mean of", text, re.IGNORECASE))
+    average = (True if several else None) if AVERAGE.search(text) else False
     ending = end or next((d.as_date for d in dates(period) if d.day), None) or next((d.as_date for d in dates(text) if d.day), None)
     calendar = Calendar(years[0] if years else "", ending) if ending else PLAIN
     return Cell(
@@ -84,6 +90,7 @@ def cell_of(text: str, period: str, entities: Iterable[str] = (), *, change: boo
         average,
         frozenset(names),
         calendar=calendar,
+        growth=bool(re.search(r"\bgrowth\b", text, re.IGNORECASE)),
         part=part_in(text) or part_in(period),
     )
 

@@ -28,7 +28,41 @@ _CURRENCIES: Final = {
 }  # fmt: skip
 """What is written of a currency to its code; empty where it may be several."""
 _CODES: Final = frozenset(
-    "USD EUR GBP CHF JPY CAD AUD NZD HKD SGD SEK NOK DKK INR CNY BRL MXN ZAR KRW PLN TRY TWD ILS CZK HUF THB IDR MYR PHP AED SAR CLP COP".split()
+    [
+        "USD",
+        "EUR",
+        "GBP",
+        "CHF",
+        "JPY",
+        "CAD",
+        "AUD",
+        "NZD",
+        "HKD",
+        "SGD",
+        "SEK",
+        "NOK",
+        "DKK",
+        "INR",
+        "CNY",
+        "BRL",
+        "MXN",
+        "ZAR",
+        "KRW",
+        "PLN",
+        "TRY",
+        "TWD",
+        "ILS",
+        "CZK",
+        "HUF",
+        "THB",
+        "IDR",
+        "MYR",
+        "PHP",
+        "AED",
+        "SAR",
+        "CLP",
+        "COP",
+    ]
 )
 DIGITS: Final = 3
 """Significant digits that a rounded amount must at least show where the rubric asks for no other precision."""

@@ -7,6 +7,9 @@ from finassay_rubrics.grading.answer import Answer
 from finassay_rubrics.grading.numbers import numbers
 
 _COUNT: Final = {"one": 1, "single": 1, "exactly one": 1, "two": 2, "three": 3}
+_LIMIT: Final = re.compile(
+    r"(at most|at least|no more than|no fewer than|not more than|up to|under|below|within|fewer than|less than|maximum(?: of)?|max\.?)\s+(\d{1,6})\s+words|(?<!\d)(\d{1,6})\s+words"
+)
 _RATIO_ROW: Final = re.compile(r"%|percent|\bratio|/|margin|\bx\b|times|multiple|share|yield|return on", re.IGNORECASE)
 
 
@@ -38,6 +41,12 @@ def check_format(text: str, value: str, answer: Answer) -> tuple[bool | None, st
         wrong = [n for n in _ratios(answer) if n[1] != wanted]
         if wrong:
             problems.append(f"{wrong[0][0]} has {wrong[0][1]} decimals")
+    if (limit := _LIMIT.search(said)) is not None:
+        known = True
+        count = len(answer.text.split())
+        wanted_words = int(limit[2] or limit[3])
+        if count < wanted_words if limit[1] and re.match(r"at least|no fewer", limit[1]) else count > wanted_words:
+            problems.append(f"{count} words")
     if not known:
         return None, "no program checks this"
     return not problems, "; ".join(problems) or "as asked"

@@ -70,7 +70,7 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
                     best = evolve(candidate, given=evolve(candidate.given, quote=one.text.strip()[:400]))
                 if candidate.given.named >= SURE and (candidate.dated or not cell.years):
                     sure.append(candidate)
-        topic = said if said & wanted else topic
+        topic = said if said & wanted else frozenset() if _names_another(one, cell) else topic
         year = _spoken_of(one, cell) or year
     if best is None:
         return Given()
@@ -81,7 +81,7 @@ def _spoken_of(one: Sentence, cell: Cell) -> str | None:
     """The year that a sentence leaves behind: the last one outside brackets, else the last one."""
     marks = marked(one.text, cell.calendar)
     outside = [year for start, _, year in marks if one.text.rfind("(", 0, start) <= one.text.rfind(")", 0, start)]
-    return (outside or [year for _, _, year in marks] or [None])[-1]
+    return next(reversed(outside or [year for _, _, year in marks]), None)
 
 
 def _against(best: _Candidate, sure: Sequence[_Candidate], cell: Cell) -> list[Number]:
@@ -123,7 +123,7 @@ def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None
     found = []
     for number in figures:
         moved = _is_move(one, number, cell)
-        if moved != cell.change or (not moved and _is_average(one.text, one.start, number) != cell.average):
+        if moved != cell.change or (not moved and cell.average is not None and _is_average(one.text, one.start, number) != cell.average):
             continue
         year = dated[number.start]
         if (cell.years and year is not None and year not in cell.years) or not _of_part(one, number, cell):
@@ -135,7 +135,7 @@ def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None
         entity = _of_entity(one, number, cell)
         if entity < 0:
             continue
-        paired = cell.average or bool(cell.years and year is not None)
+        paired = bool(cell.average) or bool(cell.years and year is not None)
         inherited = not paired and before in cell.years
         weight = max(named, UNNAMED) * (1 + 0.5 * paired + 0.4 * inherited + 0.5 * entity)
         figure = Given(
@@ -162,29 +162,65 @@ def _near(one: Sentence, number: Number, topic: frozenset[str], cell: Cell) -> d
     ends = bisect_left(one.results, number.start, key=lambda n: n.start)  # operands part nothing
     left = one.results[ends - 1].end - one.start if ends else 0
     right = one.numbers[place + 1].start - one.start if place + 1 < len(one.numbers) else len(one.text)
+    leads = one.text[max(left, at - WINDOW) : at]
+    parallel = ends > 0 and _says_nothing(leads, cell.entities)  # `14.0% in 2021 and 13.3% in 2022`, `8.0% (2021: 8.8%)`
     parts = (
-        (one.text[max(left, at - WINDOW) : at], 1.0),
+        (leads, 1.0),
         (re.split(r"[,;(]|\band\b|\bagainst\b", one.text[end : min(right, end + WINDOW)])[0], 0.9),
-        (one.text[max(0, left - WINDOW) : left], 0.6),
+        (one.text[max(0, left - WINDOW) : left], 0.97 if parallel else 0.6),
         (one.text[right : right + WINDOW], 0.35),
     )
     near: dict[str, float] = {}
     for text, weight in parts:
         for word in spread(words_of(text, cell.entities)):
             near[word] = max(near.get(word, 0.0), weight)
-    other = any(w not in cell.words and cell.weights.get(w, 0.0) >= 0.5 for w in one.words)
-    for word in () if other else topic:  # a sentence that names another metric has its own topic
+    for word in () if _names_another(one, cell) else topic:  # a sentence that names another metric has its own topic
         near[word] = max(near.get(word, 0.0), 0.55)
     return near
+
+
+_CONNECT: Final = frozenset(
+    [
+        "against",
+        "compared",
+        "versus",
+        "vs",
+        "respectively",
+        "after",
+        "while",
+        "prior",
+        "previous",
+        "earlier",
+        "before",
+        "follow",
+        "following",
+        "about",
+        "approximately",
+    ]
+)
+
+
+def _says_nothing(text: str, entities: frozenset[str] = frozenset()) -> bool:
+    """Whether a text names no thing of its own: `in fiscal 2022, against`."""
+    return not words_of(text, entities) - _CONNECT
+
+
+def _names_another(one: Sentence, cell: Cell) -> bool:
+    """Whether a sentence names another metric of the rubric."""
+    return any(w not in cell.words and cell.weights.get(w, 0.0) >= 0.5 for w in one.words)
 
 
 def _label(one: Sentence, number: Number) -> str:
     """What leads to a figure and what follows it, up to its neighbours."""
     at, end = number.start - one.start, number.end - one.start
     place = bisect_left(one.numbers, number.start, key=lambda n: n.start)
-    left = one.numbers[place - 1].end - one.start if place else 0
     right = one.numbers[place + 1].start - one.start if place + 1 < len(one.numbers) else len(one.text)
-    return f"{one.text[max(left, at - 120) : at]} {re.split(r'[,;.]', one.text[end : min(right, end + 40)])[0]}"
+    left = at
+    while place and _says_nothing(one.text[left:at]) and at - left < WINDOW:
+        place -= 1
+        left = one.numbers[place].end - one.start
+    left = 0 if _says_nothing(one.text[left:at]) and not place else left
+    return f"{one.text[max(left, at - 160) : at]} {re.split(r'[,;.]', one.text[end : min(right, end + 40)])[0]}"
 
 
 def _clause(one: Sentence, number: Number, cell: Cell) -> frozenset[str]:
@@ -232,10 +268,28 @@ def _is_move(one: Sentence, number: Number, cell: Cell) -> bool:
     if cell.change:
         if any(n.kind in ("points", "basis points") for n in one.numbers) and cell.kind in ("points", "basis points"):
             return False
-        if _BY.search(before) or _MOVED.search(before) or _MOVED_TO.search(before):
-            return True
-        return number.text[:1] in "+-−–" and bool(CHANGE.match(one.text[number.end - one.start :].lstrip(" (,")))
+        return bool(_BY.search(before) or _MOVED.search(before)) or _led_by_change(one, number) or _signed_change(one, number)
+    if _signed_change(one, number):
+        return True
     return bool(_BY.search(before)) and bool(CHANGE.search(_before(one.text, number.start - one.start + WINDOW // 2, WINDOW)))
+
+
+def _signed_change(one: Sentence, number: Number) -> bool:
+    """`+99% year on year`."""
+    signed = number.text[:1] in "+-−–" or one.text[max(0, number.start - one.start - 1)] == "+"
+    return signed and bool(CHANGE.match(one.text[number.end - one.start :].lstrip(" (,")))
+
+
+def _led_by_change(one: Sentence, number: Number) -> bool:
+    """Whether a word of change leads to a figure, with no other thing's figure between: `growth was 5% in 2021 and 6% in 2022`."""
+    at = number.start - one.start
+    before = _before(one.text, at, 160)
+    word = next(reversed(list(CHANGE.finditer(before))), None)
+    if word is None or re.search(r"[.;](?!\d)", before[word.end() :]):
+        return False
+    start = number.start - len(before) + word.end()
+    between = [n for n in one.numbers if start <= n.start < number.start]
+    return not between or _says_nothing(one.text[between[0].end - one.start : at])
 
 
 def _other_forms(one: Sentence, number: Number, cell: Cell) -> list[Number]:

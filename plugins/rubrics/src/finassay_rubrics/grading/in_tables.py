@@ -66,7 +66,10 @@ def _fitting(table: Table, cell: Cell, answer: Answer) -> Iterator[tuple[float, 
             if fit > 0 and (found := _figure(text, row[column].start, f"{label} {head}", corner, cell, answer)):
                 named = cell.share(dict.fromkeys(spread(words_of(f"{label} {head}", cell.entities)), 1.0))
                 main, hedges = found
-                yield fit, Given((main,), hedges=hedges, quote=f"{label} | {head}: {text}", how="table", named=named, label=f"{label} {head}")
+                yield (
+                    fit,
+                    Given((main,), hedges=hedges, quote=f"{label} | {head}: {text}", how="table", named=named, label=f"{label} {head}"),
+                )
             elif years_in(text) and not numbers(text, answer.ignore):
                 label = f"{label} {text}".strip()
 
@@ -75,7 +78,7 @@ def _fits(label: str, head: str, corner: str, cell: Cell, columns: int) -> float
     said = f"{label} {head}"
     changes = bool(CHANGE.search(said))
     averages = bool(AVERAGE.search(said))
-    if cell.change != changes or (averages and not cell.average) or (cell.average and not averages and columns > 2):
+    if cell.change != changes or (averages and cell.average is False) or (cell.average and not averages and columns > 2):
         return 0.0
     part = part_in(head) or part_in(label)
     if part != cell.part and (part or (cell.part and years_in(said, cell.calendar))):
@@ -94,7 +97,9 @@ def _fits(label: str, head: str, corner: str, cell: Cell, columns: int) -> float
 def _matched(words: frozenset[str], own: frozenset[str], wanted: frozenset[str], cell: Cell) -> float:
     """Words that label and head share with the cell, less those that they have besides."""
     shared = sum(2 * cell.weights.get(w, 0.5) for w in own & wanted)
-    strange = sum(1 for w in words - wanted - _UNIT_WORDS if not CHANGE.fullmatch(w) and not AVERAGE.fullmatch(w) and not spread((w,)) & wanted)
+    strange = sum(
+        1 for w in words - wanted - _UNIT_WORDS if not CHANGE.fullmatch(w) and not AVERAGE.fullmatch(w) and not spread((w,)) & wanted
+    )
     return max(0.1, shared - 0.75 * strange)
 
 

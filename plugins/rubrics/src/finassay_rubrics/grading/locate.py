@@ -291,6 +291,8 @@ def _has_operator(tail: str, figures: Sequence[Number], offset: int) -> bool:
 def _is_operand(sentence: str, start: int, end: int) -> bool:
     before, after = sentence[:start].rstrip(), sentence[end:].lstrip()
     before, after = before.removesuffix("**"), after.removeprefix("**")  # bold, not a product
+    if sentence[max(0, start - 1) : start] == "+" and (start < 2 or sentence[start - 2] in " \t(:|~≈=>"):
+        before = ""  # a sign
     return before[-1:] in ("*", "×", "÷", "+", "/") or after[:1] in ("*", "×", "÷", "+", "/")
 
 

@@ -33,7 +33,9 @@ _UNITS: Final[tuple[tuple[str, UnitKind], ...]] = (
     (r"days?\b", "days"),
 )
 _UNIT_PATTERNS: Final = tuple((re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in _UNITS)
-_LENGTHS: Final = re.compile(r"[\s-]?(?:(?P<years>years?|yrs?)|(?P<quarters>quarters?)|(?P<months>months?)|(?P<weeks>weeks?))\b", re.IGNORECASE)
+_LENGTHS: Final = re.compile(
+    r"[\s-]?(?:(?P<years>years?|yrs?)|(?P<quarters>quarters?)|(?P<months>months?)|(?P<weeks>weeks?))\b", re.IGNORECASE
+)
 _MONTHS: Final = {"years": Decimal(12), "quarters": Decimal(3), "months": Decimal(1), "weeks": Decimal(12) / Decimal(52)}
 _CENTS: Final = re.compile(r"\s?(?:(?:US |euro )?cents?\b|¢|pence\b)", re.IGNORECASE)
 _NUMBER: Final = re.compile(
@@ -48,13 +50,16 @@ _NUMBER: Final = re.compile(
     re.VERBOSE,
 )
 _SCALE: Final = re.compile(
-    r"\s?-?(?P<word>thousands?|millions?|billions?|trillions?|lakhs?|crores?|mn|mio|mln|bn|bln|mrd|tn|mm|[kKmMbB])\b(?!\s?points)", re.IGNORECASE
+    r"\s?-?(?P<word>thousands?|millions?|billions?|trillions?|lakhs?|crores?|mn|mio|mln|bn|bln|mrd|tn|mm|[kKmMbB])\b(?!\s?points)",
+    re.IGNORECASE,
 )
 _SCALE_NOTE: Final = re.compile(
     r"\s?,?\s?\(?(?:USD |US\$ |\$ )?in (?:USD |US\$ |\$)?(?P<word>thousands|millions|billions)\b\)?", re.IGNORECASE
 )
 """`1,577 (in millions)`."""
-_AFTER_CURRENCY: Final = re.compile(r"\s?(?:\.\s)?(USD|US dollars?|dollars?|EUR|euros?|GBP|CHF|JPY|yen|CAD|AUD|SEK|NOK|DKK|INR|CNY|€|£)(?!\w)", re.IGNORECASE)
+_AFTER_CURRENCY: Final = re.compile(
+    r"\s?(?:\.\s)?(USD|US dollars?|dollars?|EUR|euros?|GBP|CHF|JPY|yen|CAD|AUD|SEK|NOK|DKK|INR|CNY|€|£)(?!\w)", re.IGNORECASE
+)
 _MONTH: Final = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 _DATE: Final = re.compile(
     rf"\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:\s*,?\s*(?:19|20)\d\d)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}(?:\s*,?\s*(?:19|20)\d\d)?\b"

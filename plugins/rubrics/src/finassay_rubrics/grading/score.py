@@ -86,9 +86,12 @@ Findings = Mapping[str, Mapping[str, Found]]
 """Criterion to route to what was found. A criterion without a topic has the route `any`."""
 
 
-def score(rubric: Rubric, findings: Findings) -> Score:
-    """Choose the single best route of each topic, and add up. A criterion without findings cannot be assessed."""
-    routes = _best_routes(rubric, findings)
+def score(rubric: Rubric, findings: Findings, declared: frozenset[tuple[str, str]] = frozenset()) -> Score:
+    """Choose the single best route of each topic, and add up. A criterion without findings cannot be assessed.
+
+    `declared` are the (topic, route) that the answer says to follow: one with a cell that no source could ground is taken only then.
+    """
+    routes = _best_routes(rubric, findings, declared)
     results = tuple(_result(c, routes, findings) for c in rubric.criteria)
     by_id = {r.criterion: r for r in results}
     assessable = _sum(r.points for r in results if r.found.outcome in (*GOOD, *BAD))
@@ -138,12 +141,14 @@ def _result(criterion: Criterion, routes: Mapping[str, str], findings: Findings)
     return Result(criterion.id, route, criterion.points, earned, found, criterion.gate == "must_pass")
 
 
-def _best_routes(rubric: Rubric, findings: Findings) -> dict[str, str]:
+def _best_routes(rubric: Rubric, findings: Findings, declared: frozenset[tuple[str, str]]) -> dict[str, str]:
     """Of every topic the route that earns most over all criteria of the topic; ties go to the first in the rubric's order.
 
     Topics are independent unless the rubric forbids pairs: then the best allowed combination is taken.
     """
-    ranked = {t.id: _ranked(rubric, t.id, t.routes, findings) for t in rubric.topics if _criteria(rubric, t.id)}
+    ranked = {
+        t.id: _ranked(rubric, t.id, _open_to(rubric, t.id, t.routes, declared), findings) for t in rubric.topics if _criteria(rubric, t.id)
+    }
     forbidden = {frozenset((f"{t.id}:{own}", other)) for t in rubric.topics for own, other in t.forbidden}
     best = {topic: max(routes, key=lambda r: r[1])[0] for topic, routes in ranked.items()}
     if not forbidden or _allowed(best, forbidden):
@@ -157,6 +162,12 @@ def _best_routes(rubric: Rubric, findings: Findings) -> dict[str, str]:
         if _allowed(chosen, forbidden):
             allowed.append((_sum(earned for _, earned in combination), chosen))
     return max(allowed, key=lambda one: one[0])[1] if allowed else best
+
+
+def _open_to(rubric: Rubric, topic: str, routes: Sequence[str], declared: frozenset[tuple[str, str]]) -> list[str]:
+    """Routes that can be taken: those without a hole, and those that the answer declares; all of them where none is left."""
+    holes = {r for r in routes for c in _criteria(rubric, topic) if all(e.route_id not in (r, ANY) for e in c.expected)}
+    return [r for r in routes if r not in holes or (topic, r) in declared] or list(routes)
 
 
 def _allowed(routes: Mapping[str, str], forbidden: set[frozenset[str]]) -> bool:

@@ -16,13 +16,14 @@ SPELLED: Final = {
 _SPELLED: Final = re.compile(rf"\b({'|'.join(SPELLED)}|one|no|zero)\b(?![-\w])", re.IGNORECASE)
 _LATEX: Final = re.compile(r"\\(?:[dt]?frac|text|times|approx|boxed|cdot|mathrm|[(\[%$&])|\{,\}")
 _TOKEN: Final = re.compile(
-    r"\\[dt]?frac\s*\{|\\(?:text(?:bf|it|rm)?|math(?:rm|bf|it)|operatorname|boxed|mbox)\s*\{|(?<=\d)\\[,!](?=\d{3})|\{,\}|\\[A-Za-z]+\s?|\\.|[{}]|\$\$|\$"
+    r"\\[dt]?frac\s*\{|\\(?:text(?:bf|it|rm)?|math(?:rm|bf|it)|operatorname|boxed|mbox)\s*\{|(?<=\d)\\[,!](?=\d{3})|\{,\}|\\[A-Za-z]+\s?|\\.|[{}]|\$\$|\$|\*\*"
     r"|\b(?:minus|negative)\s+(?=[$€£]?\d)"
 )
 _SIGNS: Final = {
     "\\times": "×", "\\cdot": "×", "\\approx": "≈", "\\div": "÷", "\\%": "%", "\\$": "$", "\\&": "&", "\\_": "_", "\\#": "#", "\\pm": "±",
     "\\to": " to ", "\\rightarrow": " to ",
 }  # fmt: skip
+_BOLD: Final = re.compile(r"\*\*")
 _MINUS: Final = re.compile(r"(?<![\d%)] )\b(?:minus|negative)\s+(?=[$€£]?\d)", re.IGNORECASE)
 
 
@@ -57,10 +58,10 @@ def plain(answer: str, *, spelled: bool = False) -> Plain:
     latex = bool(_LATEX.search(answer))
     if latex:
         pieces = _without_latex(answer)
-    changes = [(m.start(), m.end(), "-") for m in _MINUS.finditer(answer)] if not latex else []
-    if spelled:
-        changes += [(m.start(), m.end(), _figure(m[1])) for m in _SPELLED.finditer(answer)] if not latex else []
-    if changes:
+    changes = [(m.start(), m.end(), "-") for m in _MINUS.finditer(answer)]
+    changes += [(m.start(), m.end(), "") for m in _BOLD.finditer(answer)]  # looks like a power
+    changes += [(m.start(), m.end(), _figure(m[1])) for m in _SPELLED.finditer(answer)] if spelled else []
+    if changes and not latex:
         pieces = _changed(answer, sorted(changes))
     if not pieces:
         return Plain(english(answer))
@@ -123,7 +124,11 @@ def _replaced(answer: str, match: re.Match[str], open_braces: list[str], quoted_
             return " / ", following.end()
         return (" " if kind else ""), end
     if token == "{,}" or re.fullmatch(r"\\[,!]", token):
-        return ("," if token == "{,}" or answer[match.start() - 1 : match.start()].isdigit() and answer[end : end + 3].isdigit() else ""), end
+        return (
+            "," if token == "{,}" or (answer[match.start() - 1 : match.start()].isdigit() and answer[end : end + 3].isdigit()) else ""
+        ), end
+    if token == "**":
+        return "", end
     if token in ("$$", "$"):
         return (" ", end) if token == "$$" or quoted_dollar or not answer[end : end + 1].isdigit() else (None, end)
     if token[0] == "\\":

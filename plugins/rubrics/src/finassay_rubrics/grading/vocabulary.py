@@ -10,7 +10,12 @@ CHANGE: Final = re.compile(
     r"|year[- ]over[- ]year|yoy)\b",
     re.IGNORECASE,
 )
-AVERAGE: Final = re.compile(r"\b(average\w*|mean)\b", re.IGNORECASE)
+_BALANCE: Final = r"(?:assets?|equity|inventor\w+|receivables?|payables?|property|pp&e|capital|shares?|balances?|loans?|deposits?|debt|price|selling|revenue per|rate|tonnage)"
+AVERAGE: Final = re.compile(
+    rf"(?<!weighted )(?<!weighted-)\b(average\w*|mean)\b(?!\s+(?:of\s+)?(?:(?:total|net|common|fixed|invested|shareholders['’]?|stockholders['’]?|the|its|our)\s+){{0,3}}{_BALANCE})",
+    re.IGNORECASE,
+)
+"""An average over periods; `average total assets` are a denominator."""
 ALTERNATIVE: Final = re.compile(
     r"\b(had (?:i|we)|if (?:we|i|one|you)|would (?:be|have)|alternativ\w+|without|exclud\w+|leaving out|left out|instead|on the other|under the other|otherwise)\b",
     re.IGNORECASE,
@@ -23,7 +28,26 @@ OUTFLOW: Final = re.compile(
 )
 """What flows out anyway: brackets around it are no sign."""
 LOWER_IS_BETTER: Final = frozenset(
-    "loss debt leverage cost expense combined churn delinquency charge-off provision dso dio inventory overdue default efficiency deficit tax".split()
+    [
+        "loss",
+        "debt",
+        "leverage",
+        "cost",
+        "expense",
+        "combined",
+        "churn",
+        "delinquency",
+        "charge-off",
+        "provision",
+        "dso",
+        "dio",
+        "inventory",
+        "overdue",
+        "default",
+        "efficiency",
+        "deficit",
+        "tax",
+    ]
 )
 """Words of metrics that improve by falling."""
 SYNONYMS: Final[dict[str, tuple[str, ...]]] = {

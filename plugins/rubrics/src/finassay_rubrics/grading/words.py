@@ -1,95 +1,160 @@
-"""Meaning by stated rules: whether an answer names something, which way it says a figure went. A model does better; this needs none."""
+"""Meaning by stated rules: whether an answer says something in other words, denies it, or says which way a figure went. A model does better."""
 
 import re
 from collections.abc import Sequence
 from typing import Final
 
-from finassay_rubrics.grading.answer import Answer
-from finassay_rubrics.grading.cells import Cell
-from finassay_rubrics.grading.vocabulary import spread
+from attrs import frozen
+
+from finassay_rubrics.grading.answer import Answer, Sentence
 from finassay_rubrics.grading.locate import words_of
+from finassay_rubrics.grading.vocabulary import spread
 
 DOWN: Final = re.compile(
-    r"\b(fell|fall\w*|drop\w*|declin\w*|decreas\w*|slip\w*|eas(?:ed|es|ing)|lower\w*|less|down|shr[aiu]nk\w*|contract\w*|reduc\w*|worsen\w*|deteriorat\w*|smaller|weaken\w*)\b",
+    r"\b(fell|fall(?:s|en|ing)?|drop\w*|declin\w*|decreas\w*|slip\w*|eas(?:ed|es|ing)|lower\w*|less|down(?! to\b)|shr[aiu]nk\w*|contract(?:ed|ing|ion|s)|reduc\w*|smaller"
+    r"|narrow\w*|slow(?:s|ed|er|ing)?|plung\w*|tumbl\w*|compress\w*|diminish\w*|fewer)\b",
     re.IGNORECASE,
 )
 UP: Final = re.compile(
-    r"\b(rose|ris(?:e|es|en|ing)|increas\w*|grew|grow\w*|higher|up|climb\w*|expand\w*|improv\w*|gain(?:ed|s)|larger|strengthen\w*|widen\w*)\b",
+    r"\b(rose|ris(?:e|es|en|ing)|increas\w*|grew|grow(?:s|n|ing)?|growth|higher|(?<!made )(?<!make )(?<!makes )(?<!making )up(?! to\b)|climb\w*|expand\w*|expansion|gain(?:ed|s)"
+    r"|larger|widen\w*|wider|jump\w*|surg\w*|soar\w*|doubl\w*|tripl\w*|accelerat\w*|advanc(?:ed|es)|more)\b",
     re.IGNORECASE,
 )
 FLAT: Final = re.compile(
     r"\b(flat|unchanged|stable|steady|constant|same|no change|little changed|nothing|(?:do|does|did) not (?:matter|change))\b",
     re.IGNORECASE,
 )
-NOT: Final = re.compile(r"\b(?:not|no|never|without|neither|nor|hardly|n't)\b|n't\b", re.IGNORECASE)
+GOOD: Final = re.compile(r"\b(improv\w*|better|strengthen\w*|stronger|recover\w*)\b", re.IGNORECASE)
+BAD: Final = re.compile(r"\b(worsen\w*|worse|deteriorat\w*|weaken\w*|weaker)\b", re.IGNORECASE)
+"""Words that tell whether a change is welcome; which way that is depends on the metric."""
+NOT: Final = re.compile(
+    r"\b(?:not(?! only| just| least)|no(?! longer than)|never|without|neither|nor|hardly|cannot|fail(?:s|ed)? to|far from|unlikely)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_DENIAL: Final = re.compile(r"\b(?:not(?! only| just| least)|never|neither|nor|no|rather than|instead of)\b|n['’]t\b", re.IGNORECASE)
+CLAUSE: Final = re.compile(
+    r"[;:—]|,|\.\s|\s-\s|\s–\s|\b(?:but|because|since|although|though|while|whereas|which|and|so that|as)\b", re.IGNORECASE
+)
 GENERIC: Final = frozenset(
     [
-        "other",
-        "charge",
-        "asset",
-        "item",
-        "certain",
-        "related",
-        "associated",
-        "impact",
-        "effect",
-        "primarily",
-        "company",
-        "fiscal",
-        "year",
-        "result",
-        "amount",
-        "additional",
+        "other", "charge", "asset", "item", "certain", "related", "associated", "impact", "effect", "primarily", "company", "fiscal", "year",
+        "result", "amount", "additional", "yes", "main", "due", "because", "cause", "driven", "reason", "mainly", "partly", "also", "both",
+    ]
+)  # fmt: skip
+QUALIFIERS: Final = frozenset(
+    [
+        "average",
+        "year-end",
+        "opening",
+        "closing",
+        "beginning",
+        "gross",
+        "diluted",
+        "basic",
+        "adjusted",
+        "trailing",
+        "undiluted",
+        "pretax",
+        "after-tax",
     ]
 )
+"""Words of a derivation that tell one convention from another: each must be said."""
 ENOUGH: Final = 0.5
 """Share of the distinctive words that must be said."""
+_ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
+_BARE: Final = re.compile(r"(?<![\w.,$€£])(\d+(?:\.\d+)?)(?![\w.,]*\d|%)")
+
+
+@frozen
+class Said:
+    """How much of something an answer says, and where."""
+
+    share: float = 0.0
+    sentence: Sentence | None = None
+    matched: frozenset[str] = frozenset()
+
+    @property
+    def text(self) -> str:
+        return self.sentence.text.strip() if self.sentence else ""
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        if self.sentence is None:
+            return None
+        lead = len(self.sentence.text) - len(self.sentence.text.lstrip())
+        return self.sentence.start + lead, self.sentence.start + lead + len(self.text)
 
 
 def direction(text: str) -> str | None:
-    """`up`, `down`, `flat`, by the first word of direction; None without one."""
-    found = [(m.start(), name) for name, pattern in (("down", DOWN), ("up", UP), ("flat", FLAT)) if (m := pattern.search(text))]
-    return min(found)[1] if found else None
+    """`up`, `down`, `flat`, by the first word of direction that is not denied; None without one."""
+    found = [(m, name) for name, pattern in (("down", DOWN), ("up", UP), ("flat", FLAT)) if (m := pattern.search(text))]
+    if not found:
+        return None
+    match, name = min(found, key=lambda one: one[0].start())
+    denied = NOT.search(text[max(0, match.start() - 25) : match.start()])
+    return name if name == "flat" or not denied else f"not {name}"
 
 
-def expected_direction(value: str) -> str | None:
-    """The direction that an expected word stands for: `declined`, `lower`, `higher`."""
-    return direction(value)
+def judged(text: str) -> str | None:
+    """`good` or `bad`, by words that tell whether a change is welcome."""
+    found = [(m, name) for name, pattern in (("good", GOOD), ("bad", BAD)) if (m := pattern.search(text))]
+    if not found:
+        return None
+    match, name = min(found, key=lambda one: one[0].start())
+    return f"not {name}" if NOT.search(text[max(0, match.start() - 25) : match.start()]) else name
 
 
-def said_direction(answer: Answer, cell: Cell) -> tuple[str | None, str]:
-    """Which way an answer says that a metric went, and in which words: the sentence that speaks most of it and tells a direction."""
-    wanted = spread(cell.words)
-    best: tuple[float, str | None, str] = (0.0, None, "")
-    for one in answer.sentences:
-        if not direction(one.text):
-            continue
-        for clause in re.split(r"[;]|,\s+(?:and|but|while)\s+", one.text):
-            told = direction(clause)
-            shared = len(spread(words_of(clause, cell.entities)) & wanted)
-            if told and shared > best[0]:
-                best = (shared, told, clause.strip())
-    return best[1], best[2]
+def names(
+    answer: Answer,
+    value: str,
+    siblings: Sequence[str],
+    entities: frozenset[str],
+    *,
+    within: Sequence[Sentence] | None = None,
+    hint: str = "",
+) -> Said:
+    """How much of what distinguishes `value` an answer says in one sentence or row, from 0 to 1; of equals the one with most words of `hint`.
 
-
-def names(answer: Answer, value: str, siblings: Sequence[str], entities: frozenset[str]) -> tuple[float, str]:
-    """How much of what distinguishes `value` an answer says in one sentence, from 0 to 1, and that sentence.
-
-    Words that sibling criteria share do not distinguish, nor do words that say little.
+    Words that sibling criteria share do not distinguish, nor do words that say little. Numbers that are no years must be said.
     """
-    own = words_of(value, entities) - GENERIC
-    shared = {word for text in siblings for word in words_of(text, entities)}
-    distinctive = own - shared or own
-    if not distinctive:
-        return 0.0, ""
-    best = (0.0, "")
-    proper = _proper(value)
-    for one in answer.sentences:
-        said = _parts(one.words - entities)
-        share = sum(1 for word in distinctive if _said(word, said, alike=word not in proper)) / len(distinctive)
-        if share > best[0]:
-            best = (share, one.text.strip())
+    distinctive, required = distinguishing(value, siblings, entities)
+    if not distinctive and not required:
+        return Said()
+    wanted = distinctive | required
+    proper, told = _proper(value), spread(words_of(hint, entities))
+    best, rank = Said(), (0.0, 0)
+    for one in within if within is not None else (*answer.sentences, *answer.rows):
+        said = _whole(one.words - entities, distinctive)
+        matched = frozenset(word for word in distinctive if _said(word, said, alike=word not in proper))
+        if not matched and not required:
+            continue
+        matched |= frozenset(n for n in required if n in _numbers(one.text))
+        share = 0.0 if required - matched else len(matched) / len(wanted)
+        if share and (share, len(told & said)) > rank:
+            best, rank = Said(share, one, matched), (share, len(told & said))
     return best
+
+
+def distinguishing(value: str, siblings: Sequence[str], entities: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """(words, numbers) that tell a text from its siblings."""
+    own = words_of(_ORDINAL.sub("", value), entities) - GENERIC
+    own = frozenset(w for w in own if not (direction(w) or judged(w))) or own
+    shared = {word for text in siblings for word in words_of(text, entities)}
+    return own - shared or own, frozenset(n for n in _numbers(value) if not re.fullmatch(r"(?:19|20)\d\d", n))
+
+
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(_BARE.findall(_ORDINAL.sub("", re.sub(r"(?<=\d)-(?=[A-Za-z])", " ", text))))
+
+
+def _whole(words: frozenset[str], wanted: frozenset[str]) -> frozenset[str]:
+    """Words and what they stand for; parts of a compound only where all of them are wanted: `cost-income` does not speak of costs."""
+    found = set(spread(w for w in words if "-" not in w))
+    for word in words:
+        if "-" in word:
+            parts = [p for p in re.split(r"[-/]", word) if len(p) > 2]
+            found |= {word, *(parts if all(_said(p, wanted) for p in parts) else ())}
+    return frozenset(found) | {part for word in found for part in word.split("/") if len(part) > 2}
 
 
 def _parts(words: frozenset[str]) -> frozenset[str]:
@@ -108,6 +173,32 @@ def negated(text: str) -> bool:
     return bool(NOT.search(text))
 
 
+def clause_of(text: str, matched: frozenset[str]) -> str:
+    """The part of a sentence that holds most of the words that matter."""
+    parts = [p for p in CLAUSE.split(text[:2_000]) if p and p.strip()]
+    return max(parts, key=lambda p: sum(_said(w, _parts(spread(words_of(p)))) for w in matched), default=text)
+
+
+def denied(text: str, matched: frozenset[str]) -> bool:
+    """Whether a sentence denies what it names: `price increases were not the main cause`."""
+    clause = clause_of(text, matched)
+    tokens = re.findall(r"[\w&’'/-]+", clause)
+    places = [i for i, t in enumerate(tokens) if any(_said(w, _parts(spread(words_of(t)))) for w in matched)]
+    noes = [i for i, t in enumerate(tokens) if _DENIAL.fullmatch(t) or re.search(r"n['’]t$", t)] if _DENIAL.search(clause) else []
+    return any(-2 <= no - place <= 4 or 0 < place - no <= 5 for no in noes for place in places)
+
+
+def opposite(value: str, text: str, matched: frozenset[str]) -> bool:
+    """Whether beside the words that a value names stands the other direction: `lower fuel prices` for `higher fuel prices`."""
+    wanted = direction(value)
+    if wanted not in ("up", "down"):
+        return False
+    tokens = re.findall(r"[\w&’'/-]+", text[:2_000])
+    places = [i for i, t in enumerate(tokens) if any(_said(w, _parts(spread(words_of(t)))) for w in matched)]
+    near = {told for place in places for t in tokens[max(0, place - 2) : place + 3] if (told := direction(t)) in ("up", "down")}
+    return near == {"up" if wanted == "down" else "down"}
+
+
 def _said(word: str, said: frozenset[str], *, alike: bool = True) -> bool:
     """The word itself, or one that begins alike: partial and partly, impairment and impaired. Names must be said as they are."""
     if word in said:
@@ -115,4 +206,4 @@ def _said(word: str, said: frozenset[str], *, alike: bool = True) -> bool:
     parts = [p for p in re.split(r"[-/]", word) if len(p) > 2]
     if len(parts) > 1 and all(p in said for p in parts):
         return True
-    return alike and any(len(word) >= 5 and len(other) >= 5 and other[:5] == word[:5] for other in said)
+    return alike and len(word) >= 5 and any(len(other) >= 5 and other[:5] == word[:5] for other in said)

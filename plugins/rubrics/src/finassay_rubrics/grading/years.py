@@ -17,7 +17,8 @@ YEAR: Final = re.compile(
     r"(?<!\d)((?:19|20)\d\d)(?![\d,]\d|\d)|\bFY\s?['’]?(\d\d)\b(?!\d)|\b(?:[1-4]Q|Q[1-4]|[12]H|H[12])\s?['’]?(\d\d)\b", re.IGNORECASE
 )
 PART: Final = re.compile(
-    r"\bQ([1-4])(?!\d)|\b([1-4])Q(?=\s?['’]?\d\d|\b)|\b(first|second|third|fourth)[\s-]quarter\b|\bH([12])\b|\b([12])H\b|\b(first|second) half\b", re.IGNORECASE
+    r"\bQ([1-4])(?!\d)|\b([1-4])Q(?=\s?['’]?\d\d|\b)|\b(first|second|third|fourth)[\s-]quarter\b|\bH([12])\b|\b([12])H\b|\b(first|second) half\b",
+    re.IGNORECASE,
 )
 _ORDER: Final = {"first": "1", "second": "2", "third": "3", "fourth": "4"}
 _POST: Final = re.compile(
@@ -35,14 +36,18 @@ _AWAY: Final = re.compile(
     re.IGNORECASE,
 )
 """What parts a year from the figure that follows it."""
-_OWN_FIGURE: Final = re.compile(r"^\s*(?:[:=]|was\b|is\b|were\b)\s*(?:about |approximately )?[(+\-−–]?\s?(?:[$€£¥]|[A-Z]{3}\s)?\s?[(+\-−–]?[\d.]")
+_OWN_FIGURE: Final = re.compile(
+    r"^\s*(?:[:=]|was\b|is\b|were\b)\s*(?:about |approximately )?[(+\-−–]?\s?(?:[$€£¥]|[A-Z]{3}\s)?\s?[(+\-−–]?[\d.]"
+)
 """After a year that a figure of its own follows: `8.0% (2022: 8.8%)`."""
 _APPOSED: Final = re.compile(
     r"^\)?\s*(?:[(,:–-]|which|that|is|was)?\s*(?:is |was )?(?:the )?(?:fiscal |financial )?(?:(?:year|period|5[23] weeks|twelve months)\s*)?(?:end(?:ed|ing|s)|to|through)?\s*(?:on |at |in )?(?:the )?$",
     re.IGNORECASE,
 )
 """Between a year's name and its end: `fiscal 2023 (year ended`."""
-_NAMED: Final = re.compile(r"^\)?\s*(?:[(,:–=-]|is|was)?\s*(?:also |i\.e\.,? |called |named )?(?:the )?(?:fiscal(?: year)?\s*|fy\s?['’]?|our )$", re.IGNORECASE)
+_NAMED: Final = re.compile(
+    r"^\)?\s*(?:[(,:–=-]|is|was)?\s*(?:also |i\.e\.,? |called |named )?(?:the )?(?:fiscal(?: year)?\s*|fy\s?['’]?|our )$", re.IGNORECASE
+)
 """Between a year's end and its name: `The year ended February 3, 2024 is fiscal`."""
 REACH: Final = 100
 """Characters that are looked at between a figure and a year."""

@@ -1,0 +1,120 @@
+"""Numeric criteria: the figure that the answer gives for the cell, compared with each route's."""
+
+from decimal import Decimal
+
+from attrs import define, evolve, field
+
+from finassay_rubrics.grading.cells import Cell, Given, given
+from finassay_rubrics.grading.compare import Expected, accepts, expected_of
+from finassay_rubrics.grading.in_prose import from_to
+from finassay_rubrics.grading.numbers import Number
+from finassay_rubrics.grading.reading import Read, Reading
+from finassay_rubrics.grading.score import Found
+from finassay_rubrics.grading.view import RubricView, numeric_routes
+from finassay_rubrics.grading.vocabulary import LOSS, OUTFLOW, PROFIT
+from finassay_rubrics.grading.words import DOWN, UP
+from finassay_rubrics.grading.years import Calendar
+from finassay_rubrics.record.rubric import ANY, Criterion, Route
+
+PROGRAM = "program"
+
+
+@define
+class Figures:
+    """The figures of one answer."""
+
+    view: RubricView
+    reading: Reading
+    _given: dict[Cell, tuple[Given, Read]] = field(init=False, factory=dict, eq=False)
+    _calendar: Calendar | None = field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self._calendar = self.reading.calendar(self.view.years()) if self.view.reference is None else None
+
+    def grade(self, criterion: Criterion) -> dict[str, Found]:
+        """What was found on each route that expects a figure."""
+        found = {r.route_id: self._on(criterion, r) for r in numeric_routes(criterion)}
+        return found or {ANY: Found("cannot assess", "no figure is expected")}
+
+    def of(self, criterion: Criterion, route: Route) -> Given:
+        """The figure that the answer gives for a criterion on a route."""
+        return self._found(criterion, self.cell(criterion, route))[0]
+
+    def cell(self, criterion: Criterion, route: Route) -> Cell:
+        cell = self.view.cell(criterion, route)
+        own = self._calendar
+        return evolve(cell, calendar=own) if own is not None and cell.calendar.end is None else cell
+
+    def _found(self, criterion: Criterion, cell: Cell) -> tuple[Given, Read]:
+        if cell not in self._given:
+            self._given[cell] = self._look(criterion, cell)
+        return self._given[cell]
+
+    def _look(self, criterion: Criterion, cell: Cell) -> tuple[Given, Read]:
+        for way in self.reading.ways(cell.kind):
+            read = self.reading.way(way)
+            found = given(read.answer, cell)
+            if found.figures:
+                return found, read
+        return self._in_time(criterion, cell), self.reading.main
+
+    def _in_time(self, criterion: Criterion, cell: Cell) -> Given:
+        """Of `from 2.5x to 2.4x` the later figure for the later year."""
+        moved = from_to(self.reading.main.answer, cell) if cell.years else None
+        if moved is None:
+            return Given()
+        years = self.view.years()
+        later = bool(years) and cell.years[0] == years[-1]
+        return Given((moved[1] if later else moved[0],), how="sentence")
+
+    def _on(self, criterion: Criterion, route: Route) -> Found:
+        cell = self.cell(criterion, route)
+        found, read = self._found(criterion, cell)
+        return read.placed(self._compared(found, criterion, route, cell))
+
+    def _compared(self, found: Given, criterion: Criterion, route: Route, cell: Cell) -> Found:
+        if not found.figures:
+            return Found("unmet", "the answer gives no figure for it", by=PROGRAM)
+        expected = expected_of(route)
+        size = (cell.change and "absolute" in route.sign_rule) or "size" in route.sign_rule
+
+        def fits(number: Number, label: str) -> bool:
+            return self.accepts(number if size else meant(number, label, criterion.text, expected, change=cell.change), expected, size=size)
+
+        fitting = [n for n in found.figures if fits(n, found.label)]
+        main = fitting[0] if fitting else found.figures[0]
+        rivals = [n for n in found.rivals if not self.accepts(n, expected, size=size) and not self.accepts(n, expected, size=True)]
+        hedges = [n for n in found.hedges if not fits(n, found.label)]
+        why = f"expected {route.value} {route.scale} {route.unit}".replace("  ", " ").strip()
+        if hedges:
+            why = f"hedged: {main.text} beside {hedges[0].text}"
+        elif fitting and rivals:
+            why = f"the answer contradicts itself: {main.text} and {rivals[0].text}"
+        met = bool(fitting) and not rivals and not hedges
+        return Found("met" if met else "unmet", why, (main.start, main.end), found.quote[:400], main.text, PROGRAM)
+
+    def accepts(self, number: Number, expected: Expected, *, size: bool) -> bool:
+        """Whether a figure is the expected one; `size` leaves signs aside."""
+        if not size:
+            return accepts(number, expected, self.view.profile)
+        return accepts(evolve(number, value=abs(number.value)), evolve(expected, value=abs(expected.value)), self.view.profile)
+
+
+def meant(number: Number, label: str, asked: str, expected: Expected, *, change: bool) -> Number:
+    """A figure with the sign that the words around it give: `a loss of $64 million`, `fell by 14 basis points`, `(1,862)` of spending."""
+    if number.value < 0:
+        positive = expected.value > 0 and ((number.bracketed and OUTFLOW.search(asked)) or LOSS.search(asked))
+        return evolve(number, value=-number.value) if positive else number
+    if change:
+        down, up = list(DOWN.finditer(label)), list(UP.finditer(label))
+        falls = bool(down) and (not up or down[-1].start() > up[-1].start())
+        return evolve(number, value=-number.value) if falls and number.text[:1] != "+" else number
+    loses = bool(LOSS.search(label)) and not PROFIT.search(label)
+    if loses and (expected.value < 0 or not LOSS.search(asked)) and expected.kind in ("amount", "percent"):
+        return evolve(number, value=-number.value)
+    return number
+
+
+def figure_of(found: Given) -> Decimal | None:
+    """The value of the main figure in units."""
+    return found.figures[0].units if found.figures else None

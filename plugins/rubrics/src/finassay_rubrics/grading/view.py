@@ -1,0 +1,95 @@
+"""What every part of the grader needs to know of a rubric: its entities, its fiscal calendar, the cell of each numeric criterion."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+
+from attrs import define, evolve, field
+
+from finassay_rubrics.grading.cells import Cell, cell_of
+from finassay_rubrics.grading.compare import Profile, kind_of
+from finassay_rubrics.grading.dates import dates
+from finassay_rubrics.grading.locate import words_of
+from finassay_rubrics.grading.years import Calendar, ends_named, years_in
+from finassay_rubrics.record.rubric import Criterion, Route, Rubric
+
+
+def numeric_routes(criterion: Criterion) -> Sequence[Route]:
+    """Routes that expect a figure."""
+    return [r for r in criterion.expected if isinstance(r.value, Decimal)]
+
+
+@define
+class RubricView:
+    """A rubric as the grader sees it."""
+
+    rubric: Rubric
+    profile: Profile = "strict"
+    entities: tuple[str, ...] = field(init=False)
+    several: bool = field(init=False)
+    """Whether figures of more than one entity are expected."""
+    reference: tuple[str, date] | None = field(init=False)
+    """A fiscal year and its end, where the rubric tells it."""
+    weights: Mapping[str, float] = field(init=False, factory=dict)
+    """What a word of a metric tells: less, the more metrics of the rubric have it."""
+    _cells: dict[tuple[str, str], Cell] = field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        publishers = {e.publisher for c in self.rubric.criteria for r in c.expected for e in r.evidence if e.publisher}
+        named = {c.entity for c in self.rubric.criteria if c.entity}
+        self.entities = tuple(sorted(publishers | named))
+        self.several = len(named) > 1
+        self.reference = None if self.several else _reference(self.rubric)
+        metrics = {self.cell(c, r).words for c in self.rubric.criteria for r in numeric_routes(c)[:1]}
+        words = frozenset(w for metric in metrics for w in metric)
+        self.weights = {w: 1 / sum(w in metric for metric in metrics) for w in words}
+        self._cells = {}
+
+    @property
+    def names_with_digits(self) -> frozenset[str]:
+        return frozenset(w for e in self.entities for w in e.split() if any(c.isdigit() for c in w))
+
+    @property
+    def entity_words(self) -> frozenset[str]:
+        """Words of the names of entities, and of legal forms."""
+        return frozenset(w.lower() for e in self.entities for w in re.findall(r"\w+", e)) | {"inc", "co", "corp", "corporation", "company"}
+
+    def cell(self, criterion: Criterion, route: Route) -> Cell:
+        """The cell of a numeric criterion on a route."""
+        key = (criterion.id, route.route_id)
+        if key not in self._cells:
+            self._cells[key] = self._made(criterion, route)
+        return self._cells[key]
+
+    def _made(self, criterion: Criterion, route: Route) -> Cell:
+        cell = cell_of(criterion.text, criterion.period or route.period, self.entities, end=route.period_end)
+        own = frozenset(w.lower() for w in re.findall(r"\w+", criterion.entity))
+        shared = frozenset(w for e in self.entities if e != criterion.entity for w in re.findall(r"\w+", e.lower()))
+        kind = kind_of(route.unit) if route.unit else None
+        words = (cell.words - left_out(criterion.text)) or cell.words
+        calendar = cell.calendar if cell.calendar.end or self.reference is None else Calendar(*self.reference)
+        own = (own - shared) or own  # `Bank` tells no bank from another
+        return evolve(cell, words=words, kind=kind, own=own if self.several else frozenset(), weights=self.weights, calendar=calendar)
+
+    def years(self) -> list[str]:
+        """The fiscal years of all routes, sorted."""
+        return sorted({y for c in self.rubric.criteria for r in c.expected for y in re.findall(r"(?:19|20)\d\d", r.period)})
+
+
+def _reference(rubric: Rubric) -> tuple[str, date] | None:
+    for criterion in rubric.criteria:
+        for route in criterion.expected:
+            label = next(iter(years_in(criterion.text) or years_in(re.sub(r"\d{4}-\d\d-\d\d", " ", route.period))), "")
+            ending = route.period_end or next((d.as_date for d in dates(route.period) if d.day), None)
+            if label and ending and abs(ending.year - int(label)) <= 1:
+                return label, ending
+    return next(iter(ends_named(rubric.query)), None)
+
+
+def left_out(text: str) -> frozenset[str]:
+    """Words of conditions, which a label seldom repeats: `with short-term investments counted as cash`, `when … are left out`."""
+    condition = re.search(
+        r"\b(?:with|when|where|if|counting|counted|excluding|including|without|at the|for the)\b(.*)$", text, re.IGNORECASE
+    )
+    return words_of(condition[1]) if condition else frozenset()
