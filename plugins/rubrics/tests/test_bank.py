@@ -10,6 +10,7 @@ import types
 from datetime import date
 
 import pytest
+from attrs import evolve
 from click.testing import CliRunner
 
 from finassay.api.errors import InvalidFileError, ProviderRefusedError, UsageError
@@ -403,6 +404,27 @@ def test_the_commands(tmp_path):
     assert second.mark == "drop"
     assert run(command, ["screen", out, "--accept"], catch_exceptions=False).exit_code == 0
     assert "version 7, 4 tasks" in run(command, ["freeze", out, "--version", "7"], catch_exceptions=False).output
+
+
+def test_what_is_said_on_the_screen_stands_at_once(tmp_path):
+    folder = built(tmp_path)
+    run = CliRunner().invoke
+    assert run(command, ["screen", str(folder)], input="a1, a2\nq\n", catch_exceptions=False).exit_code == 0
+    marks = {row.id: row.mark for row in read_screen(folder)[0].rows}
+    assert (marks["a1"], marks["a2"], marks["a3"]) == ("drop", "drop", "keep")
+    assert run(command, ["screen", str(folder)], input="a1\n").exit_code == 1  # the input ends, as with Ctrl-D
+    assert next(row for row in read_screen(folder)[0].rows if row.id == "a1").mark == "keep"
+
+
+def test_the_screen_shows_only_what_is_open(tmp_path):
+    folder = built(tmp_path)
+    screened = read_screen(folder)
+    rows = screened[1].rows
+    screened = [*settled(screened[:1]), evolve(screened[1], rows=(rows[0], evolve(rows[1], mark="same", note="as a1"), *rows[2:]))]
+    write_screen(folder, [*screened, *settled(read_screen(folder)[2:])])
+    said = CliRunner().invoke(command, ["screen", str(folder), "--open"], input="ok\n\n", catch_exceptions=False).output
+    assert "1 of 1" in said
+    assert "0 proposals are open" in said
 
 
 # -- use --------------------------------------------------------------------------------------------------------------

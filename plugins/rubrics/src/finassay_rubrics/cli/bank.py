@@ -1,5 +1,6 @@
 """`finassay rubric bank`: build, screen, freeze."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,8 +83,9 @@ def _told(what: str, done: int, of: int) -> None:
 @command.command("screen")
 @click.argument("bank", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--accept", is_flag=True, help="Take every proposal as it is, without asking.")
-def screen(bank: Path, accept: bool) -> None:
-    """Go through the criteria of each task. What is decided stands in screen.txt, which can be edited as well."""
+@click.option("--open", "only_open", is_flag=True, help="Show only tasks with proposals that nobody decided.")
+def screen(bank: Path, accept: bool, only_open: bool) -> None:
+    """Go through the criteria of each task. What is decided stands in screen.txt at once, which can be edited as well."""
     from finassay_rubrics.bank.bank import FILE
     from finassay_rubrics.bank.screen import SCREEN, open_proposals, read_screen, settled, write_screen
 
@@ -94,17 +96,19 @@ def screen(bank: Path, accept: bool) -> None:
         write_screen(bank, settled(screened))
         click.echo(f"{open_proposals(screened)} proposals taken: {bank / SCREEN}")
         return
-    for place in range(len(screened)):
-        decided = _decide(bank, screened[place], f"{place + 1} of {len(screened)}")
-        if decided is None:
-            break
-        screened[place] = decided
-        write_screen(bank, screened)
+    places = [n for n, one in enumerate(screened) if not only_open or open_proposals([one])]
+    for count, place in enumerate(places, start=1):
+        for changed in _decided(bank, screened[place], f"{count} of {len(places)}"):
+            if changed is None:
+                click.echo(f"{open_proposals(screened)} proposals are open: {bank / SCREEN}")
+                return
+            screened[place] = changed
+            write_screen(bank, screened)
     click.echo(f"{open_proposals(screened)} proposals are open: {bank / SCREEN}")
 
 
-def _decide(bank: Path, one: "Screened", where: str) -> "Screened | None":
-    """A task as a person leaves it; None where they stop."""
+def _decided(bank: Path, one: "Screened", where: str) -> Iterator["Screened | None"]:
+    """A task after each thing that a person says about it, until they go on; None where they stop."""
     from attrs import evolve
 
     while True:
@@ -116,9 +120,9 @@ def _decide(bank: Path, one: "Screened", where: str) -> "Screened | None":
         )
         words = said.replace(",", " ").split()
         if words == ["q"]:
-            return None
+            yield None
         if not words:
-            return one
+            return
         if words == ["ok"]:
             one = evolve(one, rows=tuple(evolve(r, mark="drop", note="") if r.mark == "same" else r for r in one.rows))
         elif words == ["task"]:
@@ -129,6 +133,7 @@ def _decide(bank: Path, one: "Screened", where: str) -> "Screened | None":
                 click.echo(f"no criterion {unknown[0]}")
             turned = {word for word in words if word not in unknown}
             one = evolve(one, rows=tuple(evolve(r, mark="drop" if r.mark == "keep" else "keep") if r.id in turned else r for r in one.rows))
+        yield one
 
 
 def _show(bank: Path, one: "Screened", where: str) -> None:
