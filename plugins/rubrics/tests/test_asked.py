@@ -4,8 +4,9 @@ from datetime import date
 
 import pytest
 
-from finassay.api.research import Question
+from finassay.api.research import Assignment, Derivation, Question
 from finassay_rubrics.context.contextualize import contextualize
+from finassay_rubrics.metrics.draft import draft
 from finassay_rubrics.metrics.entities import entities
 
 
@@ -27,6 +28,11 @@ from finassay_rubrics.metrics.entities import entities
             "What is the FY2020 dividend payout ratio of Foxglove (using total cash dividends paid and net income)?",
             ["dividend payout ratio"],
         ),
+        ("What is Foxglove's FY2020 COGS % margin?", ["COGS % margin"]),
+        (
+            "What is the three year average of cost of goods sold as a % of revenue for Foxglove over FY2018 to FY2020?",
+            ["three year average of cost of goods sold as a % of revenue"],
+        ),
         ("Calculate the net debt of Foxglove for FY2020 using total debt and cash, and the gross margin.", ["net debt", "gross margin"]),
     ],
 )
@@ -39,7 +45,32 @@ def test_what_is_asked(query, asked):
 
 @pytest.mark.parametrize(
     ("query", "names"),
-    [("What is the FY2018 revenue of 3M?", ("3M",)), ("What is the 2-Year growth of 3m in the 10-K of Foxglove for FY2018?", ("Foxglove",))],
+    [
+        ("What is the FY2018 revenue of 3M?", ("3M",)),
+        ("What is the 2-Year growth of 3m in the books of Foxglove for FY2018?", ("Foxglove",)),
+    ],
 )
 def test_a_name_that_begins_with_a_digit(query, names):
     assert entities(Question("q", query)) == names
+
+
+def test_years_of_a_definition_are_not_asked_for():
+    query = "What is the FY2019 asset turnover of Foxglove? Asset turnover is defined as: FY2019 revenue / (average assets of FY2018 and FY2019)."
+    context = contextualize(query, date(2023, 3, 1), today=date(2026, 1, 1))
+    assert [b["span"] for b in context["bindings"]["periods"]] == ["FY2019"]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("What is Foxglove's year-over-year change in revenue from FY2019 to FY2020 (in units of percents)?", "growth of revenue"),
+        ("What is Foxglove's change in revenue from FY2019 to FY2020 in USD millions?", "change in revenue"),
+        ("What is Foxglove's FY2020 COGS % margin?", "cogs as a percentage of revenue"),
+    ],
+)
+def test_what_the_offline_families_make_of_it(query, text):
+    context = contextualize(query, date(2023, 3, 1), today=date(2026, 1, 1))
+    one = context["obligations"][0]
+    assignment = Assignment(one["id"], one["what"], context, bindings=tuple(one["spans"]))
+    made = draft(assignment, lambda question: Derivation(None, reason="not looked for"))
+    assert text in made.criteria[0].text

@@ -71,10 +71,12 @@ def bind(query: str) -> dict[str, list[dict[str, Any]]]:
     given = definitions(folded)
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in ARRAYS}
     found["entities"] = [_at(query, *span, canonical=name) for name in _entities(query) for span in _places(query, name)]
-    limits = [m.span() for m in (*_CONSTRAINTS.finditer(query), *_KNOWN.finditer(query))]
+    limits = [m.span() for m in (*_CONSTRAINTS.finditer(query), *_KNOWN.finditer(query), *_DEFINITIONS.finditer(query))]
     found["periods"] = [_at(query, *m.span()) for m in _PERIODS.finditer(query) if not _inside(*m.span(), limits)]
     besides = [m.span() for m in (*_ASSUMPTIONS.finditer(query), *_INPUTS.finditer(query))]
     names = [n for n in names_in(given.rest) if not _inside(n.start, n.end, besides) and not _part_of_another(query, n.start, n.end)]
+    behind = [m.span() for n in names if (m := _BEHIND.match(query, n.end))]
+    names = [n for n in names if not _inside(n.start, n.end, behind)]
     found["metrics"] = [_at(query, n.start, n.end, canonical=n.id, **_asked(query, n.start, n.end)) for n in names]
     found["assumptions"] = [_at(query, *m.span()) for m in _ASSUMPTIONS.finditer(query)]
     found["output_constraints"] = [_at(query, *m.span()) for m in _CONSTRAINTS.finditer(query)]
@@ -106,8 +108,13 @@ _BEFORE: Final = re.compile(
     re.IGNORECASE,
 )
 _BEHIND: Final = re.compile(
-    r" (?:cagr|compound annual growth rate|(?:year[- ]over[- ]year |yoy |annual )?(?:growth|change))\b", re.IGNORECASE
+    r" (?:cagr|compound annual growth rate|(?:year[- ]over[- ]year |yoy |annual )?(?:growth|change))\b"
+    r"|(?: \([^()]{0,80}\))? (?:%|percent(?:age)?) margin\b"
+    r"| as an? (?:%|percent(?:age)?|share|proportion) of [^,.;:?!()]{1,60}?(?=$|[,.;:?!()]| for | in | of | over )",
+    re.IGNORECASE,
 )
+_DEFINITIONS: Final = re.compile(r"\bdefined as\b[^.;?!]*|\bdefine [^.;?!]{1,80} as [^.;?!]*", re.IGNORECASE)
+"""The years of a definition say what a year takes from others; they are not asked for."""
 
 
 def _part_of_another(query: str, start: int, end: int) -> bool:

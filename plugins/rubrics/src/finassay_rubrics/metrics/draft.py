@@ -40,6 +40,8 @@ def draft(assignment: Assignment, derive: Derive) -> Draft:
     for metric in metrics:
         figures: list[DraftCriterion] = []
         for asked, combined in [((year,), "") for year in years] if turn else _periods(assignment.what, years):
+            if combined == "change" and metric.metric is not None and metric.metric.unit == "amount" and _in_percent(assignment.context):
+                combined = "growth"
             question = _question(assignment, query, metric, asked, combined, entity)
             figures.append(_criterion(assignment, question, metric, derive, len(criteria) + len(figures) + 1))
         criteria += figures
@@ -88,6 +90,8 @@ _RELATED: Final = re.compile(
 )
 
 
+_MARGIN: Final = re.compile(r"(?:%|\bpercent(?:age)?) margin\b")
+"""Behind the name of an amount it asks for its share of revenue."""
 _TURN: Final = re.compile(
     rf"\bwhether\b[^.;?]*\b(?:{UP}|{DOWN}|chang(?:ed|es?))\b|\b(?:{UP})\b[^.;?]{{0,12}}\bor\b[^.;?]{{0,12}}\b(?:{DOWN})\b|\b(?:{DOWN})\b[^.;?]{{0,12}}\bor\b[^.;?]{{0,12}}\b(?:{UP})\b|"
     r"\bdirection\s+of\b|\bwhich\s+(?:way|direction)\b"
@@ -131,6 +135,9 @@ def _metrics(assignment: Assignment, query: str, turn: bool) -> tuple[list[_Subj
     if _WORDS.search(what) and not (turn and not _REASONS.search(what)):
         return [], "asks for words, a layout or an effect, and this family only finds figures of primary statements"
     own = list(dict.fromkeys(name.id for name in names_in(definitions(what).rest)))
+    if len(own) == 1 and _MARGIN.search(what) and table().metrics[own[0]].unit == "amount":
+        relation = _relation(assignment)
+        return ([relation], "") if relation else ([], f"asks for a margin of {own[0]} that is no metric of the table")
     relation = _relation(assignment) if len(own) > 1 else None
     if len(own) > 1 and (_RELATED.search(what) or relation is not None):
         reason = f"asks for a relation of {' and '.join(own[:2])} that is no metric of the table"
@@ -150,6 +157,12 @@ def _bindings(context: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
     found = context.get("bindings", {})
     several = found.get(kind, ()) if isinstance(found, Mapping) else ()
     return [one for one in several if isinstance(one, Mapping)] if isinstance(several, Sequence) else []
+
+
+def _in_percent(context: Mapping[str, Any]) -> bool:
+    """Whether the answer is wanted in percent, so that a change of an amount is its growth."""
+    spans = " ; ".join(str(one.get("span", "")) for one in _bindings(context, "output_constraints"))
+    return re.search(r"\bpercents?\b|%", spans, re.IGNORECASE) is not None
 
 
 def _entity(context: Mapping[str, Any]) -> str:
