@@ -73,6 +73,7 @@ EXTENDS = {
     "report": ("finassay.grading.",),
     "cli-kit": ("finassay.runs.interpreter",),
     # Temporary folders that the next process removes where this one is killed: one way of doing it for the whole house.
+    "gateway": ("finassay.records.scratch",),
     "sandbox-bubblewrap": ("finassay.records.scratch",),
     "sandbox-landlock": ("finassay.records.scratch",),
     "sandbox-container": ("finassay.records.scratch",),

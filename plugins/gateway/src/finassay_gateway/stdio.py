@@ -5,7 +5,6 @@ import contextlib
 import os
 import secrets
 import signal
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
+
+from finassay.records.scratch import Scratch
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -31,7 +32,7 @@ class StdioServer:
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._command, self._environment = list(command), dict(environment)
         self._mark = secrets.token_hex(12)
-        self._home: tempfile.TemporaryDirectory[str] | None = None
+        self._home: Scratch | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._tail = bytearray()
@@ -43,8 +44,8 @@ class StdioServer:
         return "".join(c if c.isprintable() else " " for c in lines[-1][:300]) if lines else ""
 
     async def __aenter__(self) -> "tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]":
-        self._home = tempfile.TemporaryDirectory(prefix="finassay-server-", ignore_cleanup_errors=True)
-        base = {"PATH": os.environ.get("PATH", os.defpath), "HOME": self._home.name, "LANG": "C.UTF-8"}
+        self._home = Scratch("server")
+        base = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self._home.path), "LANG": "C.UTF-8"}
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command,
@@ -56,7 +57,7 @@ class StdioServer:
                 limit=MAX_LINE,
             )
         except BaseException:
-            self._home.cleanup()
+            self._home.close()
             raise
         heard_in, heard = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         said, said_out = anyio.create_memory_object_stream[SessionMessage](0)
@@ -125,7 +126,7 @@ class StdioServer:
         if transport is not None:
             transport.close()
         self.over.set()
-        await asyncio.to_thread(self._home.cleanup)
+        await asyncio.to_thread(self._home.close)
 
 
 def _message(line: bytes) -> SessionMessage | Exception:
