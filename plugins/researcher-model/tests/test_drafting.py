@@ -15,7 +15,8 @@ CONTEXT = {
     "bindings": {
         "entities": [{"id": "ENT1", "span": "Orchard Toolworks"}],
         "metrics": [{"id": "MET1", "span": "total assets", "canonical": "total_assets"}],
-        "periods": "nonsense",
+        "periods": [{"id": "PER1", "span": "FY2022"}, "nonsense"],
+        "populations": "nonsense",
     },
 }
 PRINCIPLES = ("P01 The right subject: it is", "P08 One convention: throughout")
@@ -67,6 +68,8 @@ def test_a_sound_draft():
         ({"bindings": ["MET7"]}, "there is no binding 'MET7'"),
         ({"metric": "lighthouses"}, "there is no metric 'lighthouses'"),
         ({"period": ""}, "names no period"),
+        ({"period": "FY2019"}, "'FY2019' is no period that the query asks about"),
+        ({"entity": "Quarry Lane Foods"}, "'Quarry Lane Foods' is no entity that the query names"),
         ({"text": "States total assets clearly"}, "its text is vague: 'clearly'"),
         ({"text": "States total assets of 3,598.8 million"}, "hold '3,598.8', which gives the value away"),
         ({"question": "Is it 3,598.8?"}, "gives the value away"),
@@ -98,6 +101,13 @@ def test_what_does_not_hold_is_unresolved_with_the_reason():
     for one in draft.criteria:
         for r in one.routes:
             check_derivation(r.derivation, SampleDesk()) if r.derivation.script is None else None
+
+
+def test_what_was_not_asked_bears_no_value():
+    draft, _ = drafted(sound(period="FY2019"), sound(id="c2", period="FY2021", text="States the total assets of the year before"))
+    first, second = draft.criteria
+    assert (first.routes, first.reason) == ((), "'FY2019' is no period that the query asks about")
+    assert second.routes  # the year before is what a change is told from
 
 
 def test_a_value_that_is_not_claimed_is_no_mistake():

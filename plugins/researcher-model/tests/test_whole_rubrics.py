@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from importlib.metadata import entry_points
 
 import pytest
 from click.testing import CliRunner
-from reading_model import researching
+from reading_model import criterion, researching, taken, value
 
 from finassay.api.errors import BudgetError, FinassayError
 from finassay.testing.research import sample_document
@@ -282,9 +284,6 @@ ORDER = (
 
 def test_a_page_that_gives_orders_changes_nothing_that_is_verified(desk):
     """The writer obeys the page and quotes its order, which does stand there; the other family reads the balance sheet."""
-    import shutil
-
-    from reading_model import criterion, taken, value
 
     shutil.rmtree(desk / "filings")
     corpus(desk / "filings", extra=(ORDER,))
@@ -369,3 +368,92 @@ def test_killed_anywhere_nothing_finished_is_paid_twice(desk, after):
     assert len(set(asked)) == 16
     assert made(desk, "killed")["status"] == "final"
     assert any(entry["stored"] for entry in ledger(desk, "killed"))
+
+
+# -- conventions, words, a layout -------------------------------------------------------------------------------------
+
+LONG = (
+    "Report the free cash flow of Orchard Toolworks for FY2022. Explain why operating margin moved. "
+    "Put the figures in one table in USD millions."
+)
+CAUSE = "Operating margin rose because steel cost less than in fiscal 2021."
+FLOWS = {
+    "operating": "Net cash provided by operating activities 661.2 590.5 551.6",
+    "capex": "Purchases of property, plant and equipment (232.0) (210.6) (199.9)",
+    "dividends": "Dividends paid (120.4) (110.2) (101.7)",
+}
+SUM = """import json, sys
+from decimal import Decimal
+x = json.load(sys.stdin)
+print(json.dumps({"value": str(sum(Decimal(x[name]) for name in [NAMES]))}))
+"""
+
+
+def flow(*names):
+    """Free cash flow out of these lines of page 5."""
+    quotes = [("D1", 5, FLOWS[name]) for name in names] + [("D1", 5, "(In millions)\nYears Ended September 30,\n2022 2021 2020")]
+    inputs = [taken(name, FLOWS[name].split()[-3].strip("()"), quote=place) for place, name in enumerate(names, start=1)]
+    return value(
+        quotes=quotes, inputs=inputs, code=SUM.replace("NAMES", ", ".join(f'"{n}"' for n in names)), unit="USD", period_end="2022-09-30"
+    )
+
+
+CAUSED = value(quotes=[("D1", 2, CAUSE)], words="steel cost less than in fiscal 2021")
+
+
+def analysing(asked, told, *, writes):
+    """Writes two routes, a cause in words and a layout; derives each of them from the question alone."""
+    if not told:
+        return "find_documents", {"words": "Orchard"}
+    if not writes:
+        about = asked.partition("THE QUESTION")[2].lower()
+        if "why" in about:
+            return "hand_in", CAUSED
+        return "hand_in", flow("operating", "capex", *(["dividends"] if "after-dividends" in about else []))
+    own = re.search(r"stands on ([A-Z0-9, ]+)\.", asked)[1].split(", ")
+    what = asked.partition("YOUR OBLIGATION")[2].partition("\n")[0].lower()
+    if "cash flow" in what:
+        routes = [
+            {"topic": "fcf.definition", "route": "cfo-less-capex", "convention": "cash from operations less capital expenditure", "value": flow("operating", "capex")},
+            {"topic": "fcf.definition", "route": "after-dividends", "convention": "the same less dividends", "value": flow("operating", "capex", "dividends")},
+        ]  # fmt: skip
+        words = {"text": "States the free cash flow of FY2022", "question": "What was the free cash flow of Orchard Toolworks in FY2022?"}
+        one = criterion(None, principles=["P08"], bindings=own, metric="free_cash_flow", routes=routes, must_pass=True, **words)
+    elif "why" in what:
+        words = {"text": "Says that operating margin rose because steel cost less", "question": "Why did operating margin move in FY2022?"}
+        routes = [{"topic": "", "route": "any", "convention": "", "value": CAUSED}]
+        one = criterion(None, kind="text", principles=["P09"], bindings=own, metric="", routes=routes, **words)
+    else:
+        one = criterion(
+            None,
+            kind="format",
+            text="Puts the figures into one table in USD millions",
+            principles=["P12"],
+            bindings=own,
+            routes=[],
+            metric="",
+        )
+    return "hand_in", {"criteria": [one], "notes": ""}
+
+
+@pytest.mark.parametrize("reviewer", [GPT, "statements-b"])
+def test_conventions_words_and_a_layout(desk, reviewer):
+    shutil.rmtree(desk / "filings")
+    corpus(desk / "filings", extra=(CAUSE,))
+    with anthropic_server(analysing) as one, openai_server(analysing) as other:
+        settings(desk, anthropic=one.url, openai=f"{other.url}/v1")
+        generate("--writer", CLAUDE, "--reviewer", reviewer, query=LONG)
+    rubric = made(desk)
+    cash, cause, layout = rubric["criteria"]
+    assert [(r["route_id"], r["value"]) for r in cash["expected"]] == [("cfo-less-capex", 429.2), ("after-dividends", 308.8)]
+    assert rubric["topics"][0]["routes"] == ["cfo-less-capex", "after-dividends"]
+    assert layout["status"] == "not_applicable"
+    if reviewer == "statements-b":  # which grounds figures alone: the explanation waits for a person
+        assert rubric["status"] == "queued"
+        assert [item.partition(":")[0] for item in rubric["queued"]] == [cause["id"]]
+        assert cause["status"] == "unresolved"
+        return
+    assert rubric["status"] == "final", rubric["queued"]
+    assert cause["expected"][0]["value"] == "steel cost less than in fiscal 2021"
+    assert cause["review"][0]["reason"] == "the same words"
+    assert sum(float(c["points"]) for c in rubric["criteria"]) == pytest.approx(100)

@@ -8,7 +8,7 @@ from attrs import define, field
 
 from finassay.api.research import Assignment, Derivation, Draft, DraftCriterion, DraftRoute, Period, Question
 from finassay_researcher_model.forms import CriterionForm, DraftForm, RouteForm
-from finassay_researcher_model.grounding import Grounds, UngroundedError, claimed, reasons
+from finassay_researcher_model.grounding import Grounds, UngroundedError, claimed, reasons, years_of
 from finassay_researcher_model.toolbox import Toolbox
 from finassay_rubrics.grading.forms import can_check
 from finassay_rubrics.metrics.table import table
@@ -54,7 +54,10 @@ class Drafting:
         for problem in self._worded(form, text):
             self._told(id, problem)
         routes: tuple[DraftRoute, ...] = ()
-        if form.kind not in VALUELESS:
+        stray = _other_years(self.assignment, form.period.strip()) or _other_entity(self.assignment, self._entity(form))
+        if stray:
+            self._told(id, stray)
+        elif form.kind not in VALUELESS:
             routes = tuple(self._route(one, form, id) for one in form.routes[:8])
             if not routes and not form.reason.strip():
                 self._told(id, "has neither a value nor a reason")
@@ -70,7 +73,7 @@ class Drafting:
             must_pass=form.must_pass and holds,
             optional=form.optional,
             depends_on=tuple(known[one.strip()] for one in form.depends_on if one.strip() in known and known[one.strip()] != id),
-            reason=_reason(form, routes),
+            reason=stray or _reason(form, routes),
         )
 
     def _worded(self, form: CriterionForm, text: str) -> list[str]:
@@ -134,10 +137,12 @@ class Drafting:
         own = {one.shown.replace(",", "") for one in derivation.inputs if len(one.shown.replace(",", "").replace(".", "")) > 2}
         return next((f for f in _FIGURE.findall(text) if f.replace(",", "") in own and not _YEAR.fullmatch(f)), "")
 
+    def _entity(self, form: CriterionForm) -> str:
+        return " ".join(form.entity.split()) or entity_of(self.assignment)
+
     def _question(self, form: CriterionForm, id: str, text: str) -> Question:
         metric = form.metric.strip() if form.metric.strip() in table().metrics else ""
-        entity = " ".join(form.entity.split()) or entity_of(self.assignment)
-        period = form.period.strip()
+        entity, period = self._entity(form), form.period.strip()
         if form.kind == NUMERIC and form.routes and not period:
             self._told(id, "names no period")
         return Question(
@@ -155,6 +160,26 @@ def _reason(form: CriterionForm, routes: Sequence[DraftRoute]) -> str:
     if any(route.derivation.value is not None for route in routes) or form.kind in VALUELESS:
         return ""
     return " ".join(form.reason.split()) or ("" if routes else "no value was handed in, and no reason")
+
+
+def _other_years(assignment: Assignment, period: str) -> str:
+    """What is wrong with a period of years that the query does not ask about, but for the one before. Empty if nothing is, or it names none."""
+    asked = set[int]().union(*(years_of(str(one.get("span", ""))) for name, one in arrays(assignment) if name == "periods"))
+    outside = sorted(year for year in years_of(period) if asked and not min(asked) - 1 <= year <= max(asked))
+    return f"{period!r} is no period that the query asks about" if outside else ""
+
+
+def _other_entity(assignment: Assignment, entity: str) -> str:
+    """What is wrong with an entity that the query does not name. Empty if nothing is, or the query asks about a population."""
+    bound = arrays(assignment)
+    known = [_words(str(one.get(key, ""))) for name, one in bound if name == "entities" for key in ("span", "canonical") if one.get(key)]
+    if not known or not entity or any(name == "populations" for name, _ in bound):
+        return ""
+    return "" if any(one & _words(entity) for one in known) else f"{entity[:60]!r} is no entity that the query names"
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower())) - {"inc", "corp", "corporation", "co", "company", "plc", "ltd", "the", "and", "of"}
 
 
 def plain_name(text: str) -> str:
