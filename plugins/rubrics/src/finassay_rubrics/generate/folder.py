@@ -4,6 +4,7 @@ query.txt  context.json  budget.json  manifest.json      what is made, frozen be
 sources.jsonl                                             what was asked of sources and scripts, with digests
 drafts/OBLIGATION/TRY.json  violations.jsonl              what the writer handed in, and why it came back
 reviews/CRITERION.TRY.json  scripts/                      what the reviewer found without seeing it
+looks/  composition/                                      what models found in the whole, and how they would move points
 moves.json  rubric.json  rubric.md  rubric.html           the rubric
 queue/ITEM.json                                           what waits for a person, with everything needed to decide
 ledger.jsonl  sealed/exchanges/                           what models were asked, answered and cost, where any were
