@@ -34,7 +34,8 @@ def same_words(found: str, evidence: Iterable[Evidence], route: Route) -> str:
         return "the same direction"
     if _overlap(evidence, route.evidence):
         return "the same passage"
-    share = min(names(Answer(found), str(route.value), (), frozenset())[0], names(Answer(str(route.value)), found, (), frozenset())[0])
+    both = (found, str(route.value)), (str(route.value), found)
+    share = min(names(Answer(said), wanted, (), frozenset()).share for said, wanted in both)
     return "much the same words" if share >= ENOUGH else ""
 
 

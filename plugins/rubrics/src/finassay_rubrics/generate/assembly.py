@@ -24,6 +24,7 @@ from finassay_rubrics.generate.folder import RubricFolder
 from finassay_rubrics.generate.looks import GlobalReviewer
 from finassay_rubrics.generate.orchestrate import Orchestrator, Team, Told, silent
 from finassay_rubrics.generate.scripts import ScriptRunner
+from finassay_rubrics.generate.work import told_apart
 
 NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -32,17 +33,6 @@ def identities(**roles: Any) -> dict[str, Any]:
     """`ROLE_identity` of everybody who tells one: models with their families and options, digests of prompts."""
     found = {f"{role}_identity": getattr(one, "identity", None) for role, one in roles.items()}
     return {name: dict(own) for name, own in found.items() if isinstance(own, Mapping)}
-
-
-def _told_apart(writer: Researcher, reviewer: Researcher | GlobalReviewer) -> None:
-    """Raises `UsageError` for two models of which one's family is not known: it may be the other's."""
-    models = [one for one in (writer, reviewer) if getattr(type(one), "takes_models", False)]
-    unknown = [one for one in models if one.family in ("", "unknown")]
-    if len(models) > 1 and unknown:
-        raise UsageError(
-            f"the family of {unknown[0].id} is not known, so that it may be that of the other",
-            hint="Take a model whose maker its name tells, name the family where its provider has the option, or take an offline researcher.",
-        )
 
 
 @contextmanager
@@ -104,9 +94,8 @@ def at_work(
     at the whole.
     """
     writer, reviewer = who
-    for checks in (reviewer, global_reviewer):
-        if checks is not None and not same_family:
-            _told_apart(writer, checks)
+    if not same_family:
+        told_apart(writer, reviewer, global_reviewer)
     folder = RubricFolder(out)
     guarded: dict[str, Any] = {name: GuardedSource(source) for name, source in sources.items()}
     day = date.fromisoformat(str(context["cutoff"]["date"]))

@@ -46,6 +46,24 @@ class Part:
     waiting: tuple[Waiting, ...] = ()
 
 
+def told_apart(writer: Researcher, reviewer: Researcher | None, global_reviewer: GlobalReviewer | None) -> None:
+    """Raises `UsageError` where who checks is of the writer's family, or a model whose family is not known checks another model."""
+    for role, checks in (("reviewer", reviewer), ("global reviewer", global_reviewer)):
+        if checks is None:
+            continue
+        if checks.family == writer.family:
+            raise UsageError(
+                f"writer and {role} are of one family, {writer.family}", hint="Take a reviewer of another: what neither sees, nobody sees."
+            )
+        models = [one for one in (writer, checks) if getattr(type(one), "takes_models", False)]
+        unknown = [one for one in models if one.family in ("", "unknown")]
+        if len(models) > 1 and unknown:
+            raise UsageError(
+                f"the family of {unknown[0].id} is not known, so that it may be that of the other",
+                hint="Take a model whose maker its name tells, name the family where its provider has the option, or an offline researcher.",
+            )
+
+
 @frozen
 class Team:
     """Who makes a rubric."""
@@ -71,12 +89,8 @@ class Team:
         composer: Composer | None = None,
     ) -> "Team":
         """Raises `UsageError` where who checks is of the writer's family, unless that is what is tried out."""
-        for role, checks in (("reviewer", reviewer), ("global reviewer", global_reviewer)):
-            if checks is not None and checks.family == writer.family and not same_family:
-                raise UsageError(
-                    f"writer and {role} are of one family, {writer.family}",
-                    hint="Take a reviewer of another: what neither sees, nobody sees.",
-                )
+        if not same_family:
+            told_apart(writer, reviewer, global_reviewer)
         return cls(writer, reviewer, writer_desk, reviewer_desk, global_reviewer, composer or RuleComposer())
 
 
