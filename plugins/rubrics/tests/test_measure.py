@@ -3,6 +3,8 @@
 import gzip
 import json
 import os
+import shutil
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from finassay_rubrics.grading.asked import keyed, target_of
 from finassay_rubrics.grading.compare import accepts
 from finassay_rubrics.grading.locate import locate
 from finassay_rubrics.measure.responses import agreement, by_model, half_of, judge
+from finassay_rubrics.record.exchange.forms import read
+from finassay_rubrics.record.reading import rubric_json
 
 SHARED = Path(os.environ.get("FINASSAY_SHARED", Path(__file__).parents[4] / "shared"))
 BENCH = SHARED / "data" / "financebench"
@@ -126,7 +130,16 @@ def test_the_command_on_a_small_folder(tmp_path):
     assert len(told["grading"]["disagreements"]["lenient"]) == 2
     assert told["grading"]["disagreements"]["lenient"][0]["how"]
     assert len(told["grading"]["conflicts"]) == 2
-    assert set(told) == {"grading"}
+    assert set(told) == {"grading", "not_measured"}
+    assert told["not_measured"] == {
+        "statements": "no documents.jsonl, no corpus/",
+        "experts": "no expert_rubrics.jsonl",
+        "recall": "no generated rubrics (--generated)",
+    }
+    lenient = told["grading"]["groups"]["all"]["lenient"]
+    assert lenient["intervals"]["kappa"]["value"] == pytest.approx(lenient["kappa"])
+    assert lenient["intervals"]["kappa"]["low"] is None  # a single question
+    assert told["grading"]["models"]["a"]["lenient"]["kappa"] == 1
     assert CliRunner().invoke(command, ["measure", str(tmp_path)]).exit_code == 0
 
 
@@ -171,3 +184,132 @@ def test_experts_answers_meet_experts_criteria():
     assert (told["questions"], told["criteria"]) == (34, 113)
     assert told["met_by_the_experts_own_answer"] > 0.8
     assert told["met_by_the_answer_to_another_question"] < 0.05
+
+
+def whole(folder: Path):
+    """A folder with every part: a made-up company's filing, its question, answers, an expert's rubric, a generated one."""
+    write(folder, [("a", "Revenue was $4,812 million.", "Correct Answer"), ("a", "Revenue was $4,390 million.", "Incorrect Answer")])
+    question = {
+        "financebench_id": "q1",
+        "question": "What is the FY2022 revenue of Orchard Toolworks (in USD millions)?",
+        "answer": "$4812.00",
+    }
+    (folder / "questions.jsonl").write_text(json.dumps({**question, "question_type": "metrics-generated", "company": "Orchard Toolworks", "doc_name": "D", "extra": [1]}) + "\n")  # fmt: skip
+    (folder / "documents.jsonl").write_text(json.dumps({"doc_name": "D", "company": "Orchard Toolworks", "form": "10k", "period": 2022, "signed": "2023-02-01"}) + "\n")  # fmt: skip
+    (folder / "corpus").mkdir()
+    (folder / "corpus" / "D.jsonl").write_text(json.dumps({"page": 1, "text": "ORCHARD TOOLWORKS annual report 2022"}) + "\n")
+    row = {"question": question["question"], "answer": "$4,812 million", "rubric": [{"operator": "correctness", "criteria": "Revenue: $4,812 million"}]}  # fmt: skip
+    (folder / "expert_rubrics.jsonl").write_text(json.dumps(row) + "\n")
+    made = folder / "generated" / "one"
+    made.mkdir(parents=True)
+    rubric = read(folder / "expert_rubrics.jsonl", date(2023, 3, 1))[0]
+    (made / "rubric.json").write_text(rubric_json(rubric))
+
+
+ALL = {"statements", "grading", "experts", "recall"}
+
+
+def measured(folder, *more):
+    done = CliRunner().invoke(command, ["measure", str(folder), "--json", *more])
+    if done.exception and not isinstance(done.exception, (FinassayError, SystemExit)):
+        raise done.exception
+    return done
+
+
+def test_everything_is_measured_where_everything_is_there(tmp_path):
+    whole(tmp_path)
+    told = json.loads(measured(tmp_path).output)
+    assert set(told) == {*ALL, "not_measured"}
+    assert told["not_measured"] == {}
+    assert told["recall"]["recall_any_route"] == told["recall"]["precision"] == 1
+    assert CliRunner().invoke(command, ["measure", str(tmp_path)]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "lost"),
+    [
+        ("questions.jsonl", {"statements", "grading"}),
+        ("documents.jsonl", {"statements"}),
+        ("corpus", {"statements"}),
+        ("responses.jsonl.gz", {"grading"}),
+        ("expert_rubrics.jsonl", {"experts"}),
+        ("generated", {"recall"}),
+    ],
+)
+def test_what_is_absent_is_told_and_the_rest_measured(tmp_path, name, lost):
+    whole(tmp_path)
+    path = tmp_path / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    told = json.loads(measured(tmp_path).output)
+    assert set(told["not_measured"]) == lost
+    assert set(told) - {"not_measured"} == ALL - lost
+    for why in told["not_measured"].values():
+        assert why.startswith("no ")
+
+
+@pytest.mark.parametrize("name", ["questions.jsonl", "documents.jsonl", "responses.jsonl.gz"])
+def test_empty_files_lose_their_part_alone(tmp_path, name):
+    whole(tmp_path)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b"") if name.endswith(".gz") else b"\n\n")
+    told = json.loads(measured(tmp_path).output)
+    assert {"experts", "recall"} <= set(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("documents.jsonl", {"doc_name": "D"}),
+        ("documents.jsonl", {"doc_name": "../../etc/passwd", "company": None, "signed": None}),
+        ("documents.jsonl", {"doc_name": "absent", "company": 5, "period": [1]}),
+        ("questions.jsonl", {"financebench_id": 7, "question": "What is the FY2022 revenue of X?", "answer": 4812}),
+        ("questions.jsonl", {"financebench_id": "q", "question": "Why?", "answer": "Because.", "company": None, "question_type": 3}),
+        ("corpus/D.jsonl", {"page": 1, "text": "a", "boxes": [1, 2]}),
+        ("responses.jsonl.gz", {"financebench_id": "other", "answer": None, "human_label": "Correct Answer", "model": None}),
+        ("responses.jsonl.gz", {"financebench_id": "q1", "answer": "5", "human_label": "A label nobody knows"}),
+    ],
+)
+def test_odd_rows_are_measured_or_refused_in_one_line(tmp_path, name, row):
+    whole(tmp_path)
+    path = tmp_path / name
+    text = (json.dumps(row) + "\n").encode()
+    path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    done = measured(tmp_path)
+    if done.exception:
+        assert "\n" not in str(done.exception)
+        assert name.split("/")[-1].split(".")[0] in str(done.exception)
+    else:
+        assert {"experts", "recall"} <= set(json.loads(done.output))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("documents.jsonl", b"{"),
+        ("documents.jsonl", b'{"company": "X"}'),
+        ("documents.jsonl", b'{"doc_name": "D", "signed": "soon"}'),
+        ("questions.jsonl", b"[]"),
+        ("questions.jsonl", b'{"financebench_id": "x"}'),
+        ("corpus/D.jsonl", b'{"page": "first", "text": "x"}'),
+        ("expert_rubrics.jsonl", b"no"),
+        ("generated/one/rubric.json", b"{}"),
+    ],
+)
+def test_broken_parts_end_in_one_line_that_names_them(tmp_path, name, content):
+    whole(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    done = measured(tmp_path)
+    assert isinstance(done.exception, InvalidFileError), done.output
+    assert "\n" not in str(done.exception)
+
+
+def test_experts_values_are_keys_where_there_is_no_rubric(tmp_path):
+    whole(tmp_path)
+    (tmp_path / "expert_rubrics.jsonl").unlink()
+    told = json.loads(measured(tmp_path, "--only", "recall").output)["recall"]
+    assert (told["expert_values"], told["recall_any_route"]) == (1, 1)
+    question = json.loads((tmp_path / "questions.jsonl").read_text())
+    (tmp_path / "questions.jsonl").write_text(json.dumps({**question, "answer": "$4813.00"}) + "\n")
+    told = json.loads(measured(tmp_path, "--only", "recall").output)["recall"]
+    assert told["recall_any_route"] == 0
+    assert "generated Revenue" in told["unmatched"][0]

@@ -2,17 +2,19 @@
 
 import csv
 import json
+import math
 import random
 from statistics import mean
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from test_agree import OWN, RIGHT, criterion, rubric
 
 from finassay.api.errors import FinassayError
 from finassay_rubrics.cli.main import rubric as command
-from finassay_rubrics.measure.agreeing import Pair, agreement_json, kappa_of, macro_f1_of
-from finassay_rubrics.measure.statistics import correlation, kappa, macro_f1, with_interval
+from finassay_rubrics.measure.agreeing import Pair, agreement_json
+from finassay_rubrics.measure.statistics import _OF_TABLES, correlation, kappa, macro_f1, verdict_figures, with_interval
 from finassay_rubrics.measure.tracking import Scores, order_of, track
 from finassay_rubrics.record.reading import rubric_json
 
@@ -65,15 +67,40 @@ def test_the_interval_draws_whole_queries():
 
 def test_figures_of_verdicts():
     pairs = [Pair(f"q{n % 3}", "a", str(n), n % 2 == 0, n % 2 == 0 or n == 1) for n in range(12)]
-    assert kappa_of(pairs) == pytest.approx(5 / 6)
-    assert macro_f1_of(pairs) == pytest.approx((12 / 13 + 10 / 11) / 2)
     told = agreement_json(pairs)
+    assert told["kappa"]["value"] == pytest.approx(5 / 6)
+    assert told["macro_f1"]["value"] == pytest.approx((12 / 13 + 10 / 11) / 2)
     assert told["kappa"]["low"] <= told["kappa"]["value"] <= told["kappa"]["high"]
     assert told["by_verdict"]["met"] == {"precision": 1, "recall": pytest.approx(6 / 7), "f1": pytest.approx(12 / 13), "people": 7}
     alone = agreement_json([p for p in pairs if p.query == "q0"])
     assert alone["accuracy"] == {"value": 1, "low": None, "high": None}
-    assert kappa_of([Pair("q", "a", "c", True, True)]) is None
-    assert macro_f1_of([]) is None
+    assert agreement_json([Pair("q", "a", "c", True, True)])["kappa"] is None
+    assert agreement_json([])["macro_f1"] is None
+
+
+def test_figures_of_tables_are_those_of_scikit_learn():
+    """Over random tables, empty and one-sided ones among them."""
+    draw = random.Random(1)
+    for _ in range(200):
+        table = [[draw.choice([0, 0, 1, 2, 5, 30]) for _ in range(2)] for _ in range(2)]
+        program, person = verdicts([[table[0][0], table[1][0]], [table[0][1], table[1][1]]])  # there rows are the person's
+        if not program:
+            continue
+        counts = np.asarray(table, dtype=float)
+        expected = kappa(program, person)
+        found = float(_OF_TABLES["kappa"](counts))
+        assert math.isnan(found) if expected is None else found == pytest.approx(expected)
+        assert float(_OF_TABLES["macro_f1"](counts)) == pytest.approx(macro_f1(program, person))
+
+
+def test_intervals_of_verdicts_are_those_of_plain_resampling():
+    draw = random.Random(2)
+    rows = [(f"q{n % 20}", draw.random() < 0.6) for n in range(300)]
+    said = [(q, truth if draw.random() < 0.9 else not truth, truth) for q, truth in rows]
+    fast = verdict_figures(said, lambda row: row[0], lambda row: (row[1], row[2]))["kappa"]
+    slow = with_interval(said, lambda own: kappa([r[1] for r in own], [r[2] for r in own]), lambda row: row[0], draws=300)
+    assert fast.value == pytest.approx(slow.value)
+    assert (fast.low, fast.high) == pytest.approx((slow.low, slow.high), abs=0.02)
 
 
 def test_order_of_pairs_within_queries():

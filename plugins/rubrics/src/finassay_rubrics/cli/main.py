@@ -14,6 +14,7 @@ COMMANDS: Final = {
     "queue": ("queue", "What waits for a person: list it, show it, decide it."),
     "grade": ("grade", "Grade answers by a rubric: points, gated points, all-pass, every verdict with its evidence."),
     "measure": ("measure", "Measure on labelled material: values found, grading beside people's labels, experts' rubrics."),
+    "ablate": ("ablate", "Leave out bank, reviewer, validator or the other family in turn, and count what passes."),
     "convert": ("convert", "Turn rubrics into other formats and back."),
     "agree": ("agree", "Agreement with people: verdicts, values of an expert's rubric, answers spoilt on purpose."),
     "schema": ("schema", "Print the JSON schema of a rubric file."),

@@ -1,7 +1,7 @@
 """`finassay rubric measure`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from finassay_rubrics.measure.responses import Agreement, Judged
     from finassay_rubrics.measure.statements import Record
 
-PARTS = ("statements", "grading", "experts")
+EXPERTS = "expert_rubrics.jsonl"
+PARTS = ("statements", "grading", "experts", "recall")
 
 
 @click.command("measure")
@@ -25,45 +26,95 @@ PARTS = ("statements", "grading", "experts")
     "--family", "families", multiple=True, default=("statements-a", "statements-b"), show_default=True, help="Researcher; repeat."
 )
 @click.option("--half", type=click.IntRange(0, 1), help="Of the answers those of half 0, on which rules were tuned, or 1, held out.")
+@click.option(
+    "--generated", type=click.Path(path_type=Path), help="Folder with generated rubrics at any depth; FOLDER/generated if left out."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def command(folder: Path, parts: tuple[str, ...], families: tuple[str, ...], half: int | None, as_json: bool) -> None:
-    """Measure what can be measured on FOLDER: values that offline families find, grading beside human labels, experts' rubrics.
+def command(
+    folder: Path, parts: tuple[str, ...], families: tuple[str, ...], half: int | None, generated: Path | None, as_json: bool
+) -> None:
+    """Measure what can be measured on FOLDER, and say what cannot: values that offline families find, grading beside human labels, experts'
+    rubrics, and how many of the experts' values generated rubrics state.
 
-    FOLDER may hold questions.jsonl, documents.jsonl, corpus/NAME.jsonl.gz, responses.jsonl.gz and expert_rubrics.jsonl; each may be missing.
+    FOLDER may hold questions.jsonl, documents.jsonl, corpus/NAME.jsonl, responses.jsonl (each also as .jsonl.gz), expert_rubrics.jsonl
+    and generated/; each may be missing.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder")
     chosen = parts or PARTS
+    made = generated or folder / "generated"
     told: dict[str, Any] = {}
-    if "statements" in chosen and (folder / "questions.jsonl").is_file() and (folder / "corpus").is_dir():
-        told["statements"] = _statements(folder, families)
-    has_answers = any((folder / name).is_file() for name in ("responses.jsonl.gz", "responses.jsonl"))
-    if "grading" in chosen and (folder / "questions.jsonl").is_file() and has_answers:
-        told["grading"] = _grading(folder, half)
-    if "experts" in chosen and (folder / "expert_rubrics.jsonl").is_file():
-        from finassay_rubrics.measure.experts import experts_json
-
-        told["experts"] = experts_json(folder / "expert_rubrics.jsonl")
+    absent = {name: why for name, why in _absent(folder, made).items() if name in chosen}
+    ways: dict[str, Callable[[], dict[str, Any] | str]] = {
+        "statements": lambda: _statements(folder, families),
+        "grading": lambda: _grading(folder, half),
+        "experts": lambda: _experts(folder),
+        "recall": lambda: _recall(folder, made),
+    }
+    for name in (name for name in PARTS if name in chosen and name not in absent):
+        found = ways[name]()
+        if isinstance(found, str):
+            absent[name] = found
+        else:
+            told[name] = found
     if not told:
         raise UsageError(
-            f"{folder} holds nothing that can be measured",
+            f"{folder} holds nothing that can be measured: " + "; ".join(f"{name}: {why}" for name, why in absent.items()),
             hint="questions.jsonl with corpus/ or responses.jsonl.gz, or expert_rubrics.jsonl.",
         )
+    told["not_measured"] = absent
     if as_json:
         click.echo(json.dumps(told, indent=1, ensure_ascii=False))
         return
     _print(told)
 
 
+def _absent(folder: Path, made: Path) -> dict[str, str]:
+    """Part to what it lacks."""
+    from finassay_rubrics.measure.rows import found
+
+    has = {name: found(folder, name) is not None for name in ("questions", "documents", "responses")}
+    has["expert_rubrics"] = (folder / EXPERTS).is_file()
+    needs = {
+        "statements": {
+            "questions.jsonl": has["questions"],
+            "documents.jsonl": has["documents"],
+            "corpus/": (folder / "corpus").is_dir(),
+        },
+        "grading": {"questions.jsonl": has["questions"], "responses.jsonl": has["responses"]},
+        "experts": {"expert_rubrics.jsonl": has["expert_rubrics"]},
+        "recall": {
+            "expert_rubrics.jsonl or questions.jsonl": has["expert_rubrics"] or has["questions"],
+            "generated rubrics (--generated)": made.is_dir(),
+        },
+    }
+    lacking = {part: [name for name, there in own.items() if not there] for part, own in needs.items()}
+    return {part: f"no {', no '.join(names)}" for part, names in lacking.items() if names}
+
+
+def _experts(folder: Path) -> dict[str, Any] | str:
+    from finassay_rubrics.measure.experts import experts_json
+
+    return experts_json(folder / EXPERTS)
+
+
+def _recall(folder: Path, made: Path) -> dict[str, Any] | str:
+    from finassay_rubrics.measure.recall import recall_json
+
+    return recall_json(folder, made)
+
+
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
-def _statements(folder: Path, families: tuple[str, ...]) -> dict[str, Any]:
+def _statements(folder: Path, families: tuple[str, ...]) -> dict[str, Any] | str:
     from finassay.catalog.catalog import Catalog
     from finassay_rubrics.measure.statements import Measurement, figures, halves
 
     catalog = Catalog.installed()
     measured = Measurement(folder, [catalog.create("researcher", name)[0] for name in families])
+    if not measured.questions():
+        return "no question whose answer is a metric or one figure"
     records = list(measured.records())
     tuned, held = halves([record.issuer for record in records])
     groups = {"all": records, "tuned": [r for r in records if r.issuer in tuned], "held out": [r for r in records if r.issuer in held]}
@@ -96,11 +147,13 @@ def _record(record: "Record") -> dict[str, Any]:
 # -- grading ----------------------------------------------------------------------------------------------------------
 
 
-def _grading(folder: Path, half: int | None) -> dict[str, Any]:
-    from finassay_rubrics.measure.responses import PROFILES, agreement, by_model, disagreements, half_of, judge
+def _grading(folder: Path, half: int | None) -> dict[str, Any] | str:
+    from finassay_rubrics.measure.responses import PROFILES, agreement, by_model, disagreements, half_of, intervals, judge
     from finassay_rubrics.measure.statements import METRICS
 
     judged = judge(folder, half)
+    if not judged:
+        return "no labelled answer to a question whose answer is one figure"
     groups = {"all": judged, METRICS: [j for j in judged if j.question_type == METRICS]}
     if half is None:
         groups |= {f"half {n}": [j for j in judged if half_of(j.question) == n] for n in (0, 1)}
@@ -111,6 +164,7 @@ def _grading(folder: Path, half: int | None) -> dict[str, Any]:
             name: {
                 profile: {
                     **_agreement(agreement(name, own, profile)),
+                    "intervals": intervals(own, profile),
                     "without_conflicts": _agreement(agreement(name, [j for j in own if not j.conflict], profile)),
                 }
                 for profile in PROFILES
@@ -145,8 +199,15 @@ def _print(told: dict[str, Any]) -> None:
         _print_statements(out, told["statements"])
     if "grading" in told:
         _print_grading(out, told["grading"])
-    if "experts" in told:
-        _table(out, "experts' rubrics", ("figure", "value"), [(k.replace("_", " "), _shown(v)) for k, v in told["experts"].items()])
+    for name, title in (("experts", "experts' rubrics"), ("recall", "values of generated rubrics beside experts'")):
+        figures = {k: v for k, v in told.get(name, {}).items() if not isinstance(v, list)}
+        if figures:
+            _table(out, title, ("figure", "value"), [(k.replace("_", " "), _shown(v)) for k, v in figures.items()])
+    for name in ("unmatched", "without_rubric"):
+        for row in told.get("recall", {}).get(name, ())[:200]:
+            out.print(f"  {name.replace('_', ' ')}: {row}", markup=False, highlight=False)
+    for name, why in told.get("not_measured", {}).items():
+        out.print(f"not measured: {name}: {why}", markup=False, highlight=False)
 
 
 def _table(out: "Console", title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
@@ -165,6 +226,13 @@ def _shown(value: Any) -> str:
     return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
+def _more(intervals: dict[str, Any]) -> tuple[str, str]:
+    """The interval of kappa, and macro F1."""
+    kappa, f1 = intervals["kappa"], intervals["macro_f1"]
+    bounds = f"{kappa['low']:.3f}, {kappa['high']:.3f}" if kappa and kappa["low"] is not None else ""
+    return bounds, _shown(f1["value"] if f1 else None)
+
+
 def _print_statements(out: "Console", told: dict[str, Any]) -> None:
     names = ("family", "questions", "resolved", "right", "wrong", "original", "coincide", "resolved_share", "right_share")
     rows = [(group, *(_shown(one[name]) for name in names)) for group, own in told["groups"].items() for one in own]
@@ -176,12 +244,31 @@ def _print_statements(out: "Console", told: dict[str, Any]) -> None:
 
 
 def _print_grading(out: "Console", told: dict[str, Any]) -> None:
-    heads = ("answers", "profile", "accuracy", "kappa", "too strict", "too lenient", "kappa without label conflicts", "conflicts")
+    heads = (
+        "answers",
+        "profile",
+        "accuracy",
+        "kappa",
+        "95 %",
+        "macro F1",
+        "too strict",
+        "too lenient",
+        "kappa without label conflicts",
+        "conflicts",
+    )
     rows = []
     for name, own in told["groups"].items():
         for profile, one in own.items():
             bare = one["without_conflicts"]
-            cells = (one["accuracy"], one["kappa"], one["too_strict"], one["too_lenient"], bare["kappa"], one["answers"] - bare["answers"])
+            cells = (
+                one["accuracy"],
+                one["kappa"],
+                *_more(one["intervals"]),
+                one["too_strict"],
+                one["too_lenient"],
+                bare["kappa"],
+                one["answers"] - bare["answers"],
+            )
             rows.append((f"{name} ({one['answers']})", profile, *(_shown(cell) for cell in cells)))
     _table(out, f"grading by program beside human labels: {told['answers']} answers to {told['questions']} questions", heads, rows)
     rows = [

@@ -11,7 +11,7 @@ from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number
 from finassay_rubrics.grading.score import BAD, GOOD
 from finassay_rubrics.grading.years import years_in
-from finassay_rubrics.measure.statistics import by_verdict, kappa, macro_f1, with_interval
+from finassay_rubrics.measure.statistics import by_verdict, verdict_figures
 from finassay_rubrics.record.rubric import Criterion, Route, Rubric
 
 GOOD_WORDS: Final = (*GOOD, "pass", "correct", "yes", "true")
@@ -35,27 +35,10 @@ def verdict_of(word: str) -> bool | None:
     return True if plain in GOOD_WORDS else False if plain in BAD_WORDS else None
 
 
-def kappa_of(pairs: Sequence[Pair]) -> float | None:
-    """Cohen's kappa of program and people; None where one side uses a single verdict."""
-    return kappa([p.program for p in pairs], [p.person for p in pairs])
-
-
-def macro_f1_of(pairs: Sequence[Pair]) -> float | None:
-    """Mean F1 of met and unmet; None without pairs."""
-    return macro_f1([p.program for p in pairs], [p.person for p in pairs])
-
-
-def accuracy_of(pairs: Sequence[Pair]) -> float | None:
-    """Share of equal verdicts; None without pairs."""
-    return sum(p.program == p.person for p in pairs) / len(pairs) if pairs else None
-
-
 def agreement_json(pairs: Sequence[Pair]) -> dict[str, Any]:
     """Counts, and figures with intervals over queries."""
-    shown = {}
-    for name, figure in (("accuracy", accuracy_of), ("kappa", kappa_of), ("macro_f1", macro_f1_of)):
-        found = with_interval(pairs, figure, lambda pair: pair.query)
-        shown[name] = None if found is None else found.json()
+    found = verdict_figures(pairs, lambda pair: pair.query, lambda pair: (pair.program, pair.person))
+    shown = {name: None if figure is None else figure.json() for name, figure in found.items()}
     program, person = [p.program for p in pairs], [p.person for p in pairs]
     return {"queries": len({p.query for p in pairs}), "verdicts": len(pairs), **shown, "by_verdict": by_verdict(program, person)}
 

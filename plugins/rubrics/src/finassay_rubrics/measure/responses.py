@@ -4,28 +4,26 @@
 follow: the same figure labelled both ways, or an answer called correct that holds the key nowhere within half a unit of its last place.
 """
 
-import gzip
 import hashlib
-import json
-import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from finassay.api.errors import InvalidFileError
 from finassay_rubrics.grading.asked import Keyed, keyed
 from finassay_rubrics.grading.compare import Profile, accepts
 from finassay_rubrics.grading.locate import Located, locate
 from finassay_rubrics.grading.numbers import numbers
+from finassay_rubrics.measure.rows import found as found_in
+from finassay_rubrics.measure.rows import rows_of
+from finassay_rubrics.measure.statistics import verdict_figures
 
 CORRECT: Final = "Correct Answer"
 PROFILES: Final[tuple[Profile, ...]] = ("strict", "lenient")
 ALL: Final = "all"
-MAX_BYTES: Final = 512 * 2**20
 
 
 @frozen
@@ -99,43 +97,16 @@ def half_of(question: str) -> int:
 
 def judge(folder: Path, half: int | None = None) -> list[Judged]:
     """Every labelled answer to a question with a key of one figure. Raises `InvalidFileError` for files that cannot be read."""
-    questions = {str(q["financebench_id"]): q for q in _rows(folder / "questions.jsonl", ("financebench_id", "question", "answer"))}
+    questions = {str(q["financebench_id"]): q for q in rows_of(found_in(folder, "questions"), ("financebench_id", "question", "answer"))}
     keys: dict[str, Keyed] = {}
     for name, raw in questions.items():
         found = keyed(str(raw["question"]), str(raw["answer"]), str(raw.get("company", "")))
         if found is not None and half in (None, half_of(name)):
             keys[name] = found
     needed = ("financebench_id", "answer", "human_label")
-    rows = [r for r in _rows(_responses(folder), needed) if str(r["financebench_id"]) in keys]
+    rows = [r for r in rows_of(found_in(folder, "responses"), needed) if str(r["financebench_id"]) in keys]
     judged = [_judged(r, questions[str(r["financebench_id"])], keys[str(r["financebench_id"])]) for r in rows]
     return _with_conflicts(judged)
-
-
-def _responses(folder: Path) -> Path:
-    packed = folder / "responses.jsonl.gz"
-    return packed if packed.is_file() else folder / "responses.jsonl"
-
-
-def _rows(path: Path, needed: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The objects of a file of JSON lines; none where there is no such file."""
-    if not path.is_file():
-        return
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-            text = lines.read(MAX_BYTES)
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise InvalidFileError(f"{path}: cannot be read: {error}") from error
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InvalidFileError(f"{path}: line {number} is not JSON: {error}") from error
-        missing = [name for name in needed if name not in row] if isinstance(row, dict) else list(needed)
-        if missing:
-            raise InvalidFileError(f"{path}: line {number} has no {', '.join(missing)}")
-        yield row
 
 
 def _judged(row: Mapping[str, Any], question: Mapping[str, Any], asked: Keyed) -> Judged:
@@ -186,6 +157,12 @@ def agreement(name: str, judged: Sequence[Judged], profile: Profile) -> Agreemen
     """Counts of one group of answers."""
     table = Counter((one.by(profile), one.right) for one in judged)
     return Agreement(name, profile, len(judged), table[True, True], table[False, False], table[False, True], table[True, False])
+
+
+def intervals(judged: Sequence[Judged], profile: Profile) -> dict[str, Any]:
+    """Accuracy, kappa and macro F1 with 95 % intervals over questions: answers to one question are not independent."""
+    found = verdict_figures(judged, lambda one: one.question, lambda one: (one.by(profile), one.right))
+    return {name: None if figure is None else figure.json() for name, figure in found.items()}
 
 
 def by_model(judged: Sequence[Judged]) -> list[tuple[Agreement, Agreement]]:

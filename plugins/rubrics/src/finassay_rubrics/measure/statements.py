@@ -3,7 +3,6 @@
 `measure(folder)` reads a folder with `questions.jsonl`, `documents.jsonl` and `corpus/NAME.jsonl.gz` and gives a record for each question and family.
 """
 
-import gzip
 import hashlib
 import json
 import re
@@ -18,9 +17,12 @@ from typing import Any, Final, Literal
 
 from attrs import Factory, define, evolve, frozen
 
+from finassay.api.errors import InvalidFileError
 from finassay.api.research import Derivation, Question, Researcher, Script, ScriptError
 from finassay.api.source import Document, NotThereError, Page, Passage, SourceItem
 from finassay.api.verdict import Json
+from finassay_rubrics.grading.asked import keyed
+from finassay_rubrics.measure.rows import found, rows_of
 from finassay_rubrics.metrics.ask import understand
 from finassay_rubrics.metrics.formula import FormulaError
 from finassay_rubrics.metrics.ground import ORIGINAL
@@ -31,6 +33,8 @@ METRICS: Final = "metrics-generated"
 BOTH: Final = "both"
 """Name of the record of two families that must agree."""
 SCRIPT_SECONDS: Final = 20
+NAME: Final = re.compile(r"[^/\\\x00]{1,200}")
+"""A document's name, which is that of its file."""
 
 
 @frozen
@@ -92,12 +96,18 @@ class FolderSource:
 
     def _document(self, item: SourceItem) -> Document:
         if item.reference not in self._open:
-            with gzip.open(self.folder / "corpus" / f"{item.reference}.jsonl.gz", "rt", encoding="utf-8") as lines:
-                raw = [json.loads(line) for line in lines]
-            pages = tuple(Page(r["page"], r["text"], hashlib.sha256(r["text"].encode("utf-8", "surrogatepass")).hexdigest()) for r in raw)
+            raw = list(rows_of(found(self.folder / "corpus", item.reference), ("page", "text")))
+            try:
+                pages = tuple(Page(int(r["page"]), str(r["text"]), _digest(str(r["text"]))) for r in raw)
+            except (TypeError, ValueError) as error:
+                raise InvalidFileError(f"{self.folder / 'corpus' / item.reference}: a page has no number: {error}") from error
             whole = hashlib.sha256("\n".join(page.digest for page in pages).encode()).hexdigest()
             self._open[item.reference] = Document(item, pages, whole)
         return self._open[item.reference]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _by(item: SourceItem, cutoff: date) -> bool:
@@ -105,20 +115,19 @@ def _by(item: SourceItem, cutoff: date) -> bool:
 
 
 def _items(folder: Path) -> Iterator[SourceItem]:
-    for raw in _lines(folder / "documents.jsonl"):
-        if (folder / "corpus" / f"{raw['doc_name']}.jsonl.gz").is_file():
-            signed = date.fromisoformat(raw["signed"]) if raw.get("signed") else None
-            title = f"{raw['company']} {raw.get('form', '')} {raw.get('period', '')}"
-            meta = {"form": str(raw.get("form", ""))}
-            yield SourceItem(
-                "corpus", raw["doc_name"], title, signed, str(raw.get("signed_basis") or ""), raw["company"], raw.get("url", ""), meta=meta
-            )
+    for raw in rows_of(found(folder, "documents"), ("doc_name",)):
+        name = str(raw["doc_name"])
+        if NAME.fullmatch(name) and found(folder / "corpus", name):
+            title = " ".join(str(raw.get(part) or "") for part in ("company", "form", "period")).strip()
+            basis, url, meta = str(raw.get("signed_basis") or ""), str(raw.get("url") or ""), {"form": str(raw.get("form") or "")}
+            yield SourceItem("corpus", name, title, _day(raw, folder), basis, str(raw.get("company") or ""), url, meta=meta)
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        return []
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+def _day(raw: Mapping[str, Any], folder: Path) -> date | None:
+    try:
+        return date.fromisoformat(str(raw["signed"])) if raw.get("signed") else None
+    except ValueError as error:
+        raise InvalidFileError(f"{folder}: {raw['doc_name']}: signed: {error}") from error
 
 
 @define
@@ -155,6 +164,14 @@ class FolderDesk:
         )
 
 
+def metric_questions(folder: Path) -> list[dict[str, Any]]:
+    """Those of the type `metrics-generated`; in a folder that tells no types, those whose answer is one figure. Raises `InvalidFileError`."""
+    rows = list(rows_of(found(folder, "questions"), ("financebench_id", "question", "answer")))
+    if any(row.get("question_type") for row in rows):
+        return [row for row in rows if row.get("question_type") == METRICS]
+    return [row for row in rows if keyed(str(row["question"]), str(row["answer"]), str(row.get("company") or "")) is not None]
+
+
 # -- questions --------------------------------------------------------------------------------------------------------
 
 
@@ -172,14 +189,14 @@ class Measurement:
 
     def questions(self) -> list[dict[str, Any]]:
         """The questions whose answer is a metric."""
-        return [q for q in _lines(self.folder / "questions.jsonl") if q.get("question_type") == METRICS]
+        return metric_questions(self.folder)
 
     def records(self, issuers: Sequence[str] | None = None) -> Iterator[Record]:
         """A record for each question and family, and one for both agreeing where there are two families."""
         dates = [item.published for item in self.source.items.values() if item.published]
         desk = FolderDesk(self.source, self.cutoff or max(dates, default=date(1970, 1, 1)))
         for raw in self.questions():
-            if issuers is not None and raw["company"] not in issuers:
+            if issuers is not None and str(raw.get("company") or "") not in issuers:
                 continue
             found = [(one.family, *self._asked(raw, one, desk)) for one in self.researchers]
             yield from (record for _, record, _ in found)

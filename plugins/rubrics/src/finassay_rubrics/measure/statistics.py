@@ -94,3 +94,64 @@ def correlation(how: str, first: Sequence[float], second: Sequence[float]) -> fl
     measured: Mapping[str, Callable[..., Any]] = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
     value = float(measured[how](first, second).statistic)
     return None if math.isnan(value) else value
+
+
+def verdict_figures(rows: Sequence[T], query: Callable[[T], str], said: Callable[[T], tuple[bool, bool]]) -> dict[str, Interval | None]:
+    """Accuracy, kappa and macro F1 of verdicts, `said` giving (program, person), each with its interval over queries.
+
+    The figures are scikit-learn's; for the draws they are computed from tables of counts, which a test holds against it.
+    """
+    import numpy as np
+
+    groups = by_query(rows, query)
+    tables = np.zeros((len(groups), 2, 2))
+    for number, own in enumerate(groups):
+        for row in own:
+            by_program, by_person = said(row)
+            tables[number, int(by_program), int(by_person)] += 1
+    program, person = [said(row)[0] for row in rows], [said(row)[1] for row in rows]
+    equal = sum(a == b for a, b in zip(program, person, strict=True))
+    values = {
+        "accuracy": equal / len(rows) if rows else None,
+        "kappa": kappa(program, person),
+        "macro_f1": macro_f1(program, person),
+    }
+    found: dict[str, Interval | None] = {}
+    for name, value in values.items():
+
+        def drawn(chosen: Any, axis: int, of: Callable[[Any], Any] = _OF_TABLES[name]) -> Any:
+            return of(tables[chosen].sum(axis=-3))
+
+        interval = over_clusters(len(groups), drawn, draws=RESAMPLES, seed=SEED, vectorized=True) if value is not None else None
+        found[name] = None if value is None else Interval(value, *(interval or (None, None)))
+    return found
+
+
+def _accuracy_of(table: Any) -> Any:
+    return (table[..., 0, 0] + table[..., 1, 1]) / table.sum(axis=(-2, -1))
+
+
+def _kappa_of(table: Any) -> Any:
+    """nan where a side uses a single verdict."""
+    import numpy as np
+
+    total = table.sum(axis=(-2, -1))
+    program, person = table.sum(axis=-1) / total[..., None], table.sum(axis=-2) / total[..., None]
+    chance = (program * person).sum(axis=-1)
+    defined = (program.min(axis=-1) > 0) & (person.min(axis=-1) > 0)
+    return np.where(defined, (_accuracy_of(table) - chance) / np.where(chance < 1, 1 - chance, 1), np.nan)
+
+
+def _macro_f1_of(table: Any) -> Any:
+    """A verdict that neither side uses counts as 0, as in scikit-learn with `zero_division=0`."""
+    import numpy as np
+
+    scores = []
+    for verdict in (0, 1):
+        both = 2 * table[..., verdict, verdict]
+        used = table[..., verdict, :].sum(axis=-1) + table[..., :, verdict].sum(axis=-1)
+        scores.append(np.where(used > 0, both / np.where(used > 0, used, 1), 0.0))
+    return (scores[0] + scores[1]) / 2
+
+
+_OF_TABLES: Final[Mapping[str, Callable[[Any], Any]]] = {"accuracy": _accuracy_of, "kappa": _kappa_of, "macro_f1": _macro_f1_of}
