@@ -83,6 +83,34 @@ def test_checked_again_it_holds_until_something_changes(rubrics, tmp_path):
     assert "does not stand on page" in run("check", made, "--source", source, code=1)
 
 
+@pytest.mark.parametrize(
+    ("file", "change", "told"),
+    [
+        ("larkspur-2023.jsonl", None, "larkspur-2023 is in no source any more"),
+        ("documents.jsonl", ("2024-02-16", "2024-06-01"), "larkspur-2023 is dated 2024-06-01 now, after the cutoff 2024-03-31"),
+        ("documents.jsonl", ("2024-02-16", "2024-02-20"), "larkspur-2023 was published 2024-02-20, not 2024-02-16"),
+        ("documents.jsonl", ('"published": "2024-02-16", ', ""), "larkspur-2023 is undated now"),
+        ("larkspur-2023.jsonl", ("CONSOLIDATED STATEMENTS", "Consolidated statements"), "is another text now; the quote still stands there"),
+    ],
+)
+def test_what_became_of_a_source_is_told_in_one_line(rubrics, tmp_path, file, change, told):
+    shutil.copytree(rubrics / "corpus", tmp_path / "corpus", ignore=shutil.ignore_patterns(".finassay-index"))
+    path = tmp_path / "corpus" / file
+    if change is None:
+        path.unlink()
+    else:
+        before = path.read_text()
+        path.write_text(before.replace(*change))
+        assert path.read_text() != before
+    shown = run("check", rubrics / "larkspur", "--source", f"corpus:{tmp_path / 'corpus'}", code=1)
+    lines = [line for line in shown.splitlines() if told in line]
+    assert lines
+    if "another text" not in told:
+        assert len(lines) == 1
+        assert all(f"O{n}.1" in lines[0] for n in (1, 2, 3))
+        assert "1 fault in 10 criteria" in shown
+
+
 def test_a_person_decides_from_the_command_line(rubrics, tmp_path):
     made = tmp_path / "larkspur"
     shutil.copytree(rubrics / "larkspur", made)

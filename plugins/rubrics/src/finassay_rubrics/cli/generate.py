@@ -82,15 +82,17 @@ def command(
     from finassay_rubrics.cli.show import write_pages
     from finassay_rubrics.context.contextualize import context_for
     from finassay_rubrics.generate.assembly import at_work
+    from finassay_rubrics.generate.work import told_apart
 
     catalog = Catalog.installed()
     models, own = models_of(catalog, out, budget), options_of(options, (*ROLES, *(name.partition(":")[0] for name in sources)))
     held, day, guidance = read_bank(bank) if bank else None, day_of(cutoff), guidance_of(catalog, packs)
-    named = {"contextualizer": contextualizer, "composer": composer, "global-reviewer": global_reviewer}
-    roles = roles_of(models, guidance, named, own)
-    wrote = _researcher(catalog, models, "writer", writer, own)
-    who = wrote, None if reviewer == "none" else _researcher(catalog, models, "reviewer", reviewer, own)
+    roles = roles_of(models, guidance, {"contextualizer": contextualizer, "composer": composer, "global-reviewer": global_reviewer}, own)
+    who = _researchers(catalog, models, (writer, reviewer), own)
+    opened = open_sources(catalog, sources, own, models)
     affordable(models)
+    if not same_family:
+        told_apart(*who, roles.global_reviewer)
     try:
         context = context_for(out, query_of(query), day, held.document if held else None, roles.contextualizer, guidance.rules)
         with at_work(
@@ -98,7 +100,7 @@ def command(
             context,
             guidance,
             who,
-            open_sources(catalog, sources, own),
+            opened,
             validate=not no_validator,
             same_family=same_family,
             told=click.echo,
@@ -166,6 +168,15 @@ def options_of(pairs: Sequence[str], roles: Sequence[str] = ROLES) -> dict[str, 
     return found
 
 
+def _researchers(
+    catalog: "Catalog", models: "ModelService", names: tuple[str, str], options: Mapping[str, dict[str, Any]]
+) -> tuple["Researcher", "Researcher | None"]:
+    """Writer and reviewer; `none` is no reviewer."""
+    writer, reviewer = names
+    first = _researcher(catalog, models, "writer", writer, options)
+    return first, None if reviewer == "none" else _researcher(catalog, models, "reviewer", reviewer, options)
+
+
 def _researcher(catalog: "Catalog", models: "ModelService", role: str, name: str, options: Mapping[str, dict[str, Any]]) -> "Researcher":
     """A researcher by its id, or the one that is a chat model by `PROVIDER/NAME`."""
     own = dict(options.get(role, {}))
@@ -175,18 +186,24 @@ def _researcher(catalog: "Catalog", models: "ModelService", role: str, name: str
     return made
 
 
-def open_sources(catalog: "Catalog", names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, "Source"]:
-    """Sources by id, with their options by id. Raises `UsageError` for two of one id."""
+def open_sources(
+    catalog: "Catalog",
+    names: Sequence[str],
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    models: "ModelService | None" = None,
+) -> dict[str, "Source"]:
+    """Sources by id, with their options by id; one that searches through a model has it of `models`. Raises `UsageError` for two of one id."""
     found: dict[str, Source] = {}
     for name in names:
-        source = _source(catalog, name, options or {})
+        source = _source(catalog, name, options or {}, models)
         if source.id in found:
             raise UsageError(f"two sources have the id {source.id!r}", hint="Put their documents into one folder.")
         found[source.id] = source
     return found
 
 
-def _source(catalog: "Catalog", given: str, options: Mapping[str, Mapping[str, Any]]) -> "Source":
+def _source(catalog: "Catalog", given: str, options: Mapping[str, Mapping[str, Any]], models: "ModelService | None") -> "Source":
     name, _, folder = given.partition(":")
-    made: Source = catalog.create("source", name, {**({"folder": folder} if folder else {}), **options.get(name, {})})[0]
+    chosen = {**({"folder": folder} if folder else {}), **options.get(name, {})}
+    made: Source = catalog.create("source", name, chosen, models.to("source") if models is not None else None)[0]
     return made
