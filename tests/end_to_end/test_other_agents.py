@@ -118,3 +118,33 @@ def test_an_agent_behind_http_in_a_run(tmp_path):
     assert session.identity["agent"]["program_version"] == "example 1.0"
     gone = finassay(tmp_path, *run[:-1], "third", expect=5)
     assert "no answer from the agent's server" in gone
+
+
+HOARDER = """
+import json, os, time
+for n in range(3000):
+    open(f"kept-{n}", "w").close()
+time.sleep(SECONDS)
+print(json.dumps({"type": "message", "text": "I keep everything."}))
+print(json.dumps({"type": "done"}), flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0, 200])
+def test_an_agent_that_fills_its_workspace_ends_its_session_also_while_its_turn_runs(tmp_path, seconds):
+    program = tmp_path / "agent.py"
+    program.write_text(HOARDER.replace("SECONDS", str(seconds)))
+    (tmp_path / "finassay.toml").write_text(
+        f'[run]\nworkspace_files = 1000\n[run.agents.mine]\nid = "command"\n'
+        f'options = {{ command = ["python", "{program}"], readable = ["{program}"], version = "1" }}\n'
+    )
+    tasks(tmp_path)
+    said = finassay(tmp_path, "run", "--tasks", "tasks", "--sessions", "1", "--turns", "2", "--no-grade", "--out", "run")
+    assert "resource_limit" in said
+    (session,) = sessions(tmp_path)
+    assert (session.end_reason, session.end_detail) == ("resource_limit", "more than 1,000 files and folders in the workspace")
+    assert len(session.turns) == 1
+    assert session.turns[0].seconds < 60
+    assert session.identity["sandbox"]["workspace"] == {"entries": 1000, "size": 16 * 2**30}
+    assert "more than 1,000 files and folders in the workspace" in finassay(tmp_path, "show", "run", session.id)

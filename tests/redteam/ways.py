@@ -193,7 +193,7 @@ BREAKING = Group(
         Way(
             "disk-bomb",
             "fills the workspace with many files",
-            "not prevented: the workspace lies on the machine's disk. Give run folders a file system of their own, or a quota",
+            "counted every few seconds, 200,000 entries and 16 GiB unless the run says otherwise; beyond it the session ends. Until then it is the machine's disk",
             "open",
             "open",
             "open",
@@ -427,8 +427,10 @@ OUTRO: Final = """## What is open, and what to do about it
   the user id is root's own.
 - **Names of folders.** `/proc/self/mountinfo` tells where on the host the workspace and the interpreter lie; no sandbox that mounts folders can hide it.
   Do not write secrets into the names of run folders. The name of a workspace is made with a random key, so that it tells no task.
-- **The disk.** The number of files in a workspace is not bounded, only their size. A full disk ends the run with an error, and nothing that was recorded
-  is lost; a file system or quota of its own for run folders prevents it.
+- **The disk.** How much lies in a workspace is counted while the agent works, every five seconds or so, and after each turn (`workspace_files`, `workspace_gb`);
+  a session that goes beyond ends with `resource_limit` and says so. Between two counts an agent can write as fast as the disk takes it, and many
+  sessions together can fill what each of them may. A full disk ends the run with an error, and nothing that was recorded is lost; a file system or
+  quota of its own for run folders prevents it.
 - **Memory** is bounded for each process, not for all of a box together, and the temporary folder of a box lies in memory.
 - **The network**, where a task allows it: then abstract sockets and ports of the machine are in reach as well, and so is whoever lies behind them. Cloud
   metadata addresses should be closed by the machine's firewall.

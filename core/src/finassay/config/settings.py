@@ -115,6 +115,15 @@ class RunSettings(BaseModel):
         default=None, ge=1, le=10_000, description="Sandboxes open at the same time; as many as are asked for if not given."
     )
     memory_gb: float = Field(default=8, gt=0, allow_inf_nan=False, description="Memory limit of an agent's processes.")
+    workspace_files: int = Field(
+        default=200_000, ge=100, description="Files and folders that an agent's workspace may hold; a session that goes beyond ends."
+    )
+    workspace_gb: float = Field(
+        default=16,
+        gt=0,
+        allow_inf_nan=False,
+        description="What an agent's workspace may take on the disk; a session that goes beyond ends.",
+    )
     grade: bool = Field(default=True, description="Grade each session when it ends.")
     models: dict[str, ProviderSettings] = Field(default_factory=dict, description="How providers of chat models are used, by their id.")
     budget_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="What the run may cost.")

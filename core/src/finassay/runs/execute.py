@@ -35,6 +35,7 @@ from finassay.runs.interpreter import masked_packages
 from finassay.runs.learning import learn
 from finassay.runs.plan import MAX_RERUNS, Planned, plan_session
 from finassay.session.loop import Ending, Participants, Session, Store, Unfinished
+from finassay.session.room import Room
 from finassay.session.turns import Halted
 
 
@@ -127,6 +128,8 @@ class Runner:
             **({"identity": dict(built.simulator_identity)} if built.simulator_identity else {}),
         }
         sandbox = {**to_json(built.sandbox_origin), "isolation": to_json(built.sandbox.isolation), "memory_gb": self.settings.memory_gb}
+        if (room := self._room()) != Room():
+            sandbox |= {"workspace": to_json(room)}
         brief = make_brief(task, "", self._channels(task))
         return session_identity(
             task,
@@ -259,7 +262,9 @@ class Runner:
                 who = evolve(self._participants(key, agent, box, access), begun_with=identity.get(BEGUN_WITH, {}))
                 if access is None and maker.models.asked:
                     who = evolve(who, metered=self._by_ledger(key, stack))
-                session = Session(who, Store(events, sealed, self.folder.blobs, workspace), seed=self._seed(key), observer=observer)
+                session = Session(
+                    who, Store(events, sealed, self.folder.blobs, workspace, room=self._room()), seed=self._seed(key), observer=observer
+                )
                 with self._lock:
                     if self._halted:
                         raise Halted
@@ -352,6 +357,9 @@ class Runner:
         events.append({"type": "session", "schema_version": 1, "identity": identity, "digest": digest_of(identity)})
         events.append(end_event(ending.reason, ending.detail, ending.blame.value))
         return ending
+
+    def _room(self) -> Room:
+        return Room(self.settings.workspace_files, int(self.settings.workspace_gb * 2**30))
 
     def _box_spec(self, key: SessionKey, capabilities: AgentCapabilities, access: SessionAccess | None) -> BoxSpec:
         task, maker = self.tasks[key.task], self.built.agents[key.agent]

@@ -34,6 +34,7 @@ from finassay.records.masking import without_passages
 from finassay.session.disclosure import Disclosure
 from finassay.session.excerpts import excerpts
 from finassay.session.intake import IntakeLimits, prepare_delivery, restore_delivery, take_delivery
+from finassay.session.room import Lookout, Room, excess
 from finassay.session.speech import Attempt, Sent, Speech, disclosure_events, labelled_turn
 from finassay.session.turns import AgentThread, TurnOutcome, run_turn
 from finassay.session.validation import MAX_REGENERATIONS, validate, validate_opening
@@ -102,6 +103,7 @@ class Store:
     blobs: BlobStore
     workspace: Path
     limits: IntakeLimits = IntakeLimits()
+    room: Room = Room()
 
 
 @frozen
@@ -225,12 +227,21 @@ class Session:
     def _attempt(self, turn: int, message: str) -> tuple[TurnOutcome, int]:
         """The turn, tried once more if the agent's program failed and time is left."""
         seconds = self.who.task.conditions.turn_seconds
-        outcome = run_turn(self.who.agent, self.who.box, message, turn, seconds, self.who.redact, self.thread)
+        outcome = self._once(turn, message, seconds)
         if isinstance(outcome.error, AgentError) and outcome.error.retry and outcome.seconds < seconds:
-            second = run_turn(self.who.agent, self.who.box, message, turn, seconds - outcome.seconds, self.who.redact, self.thread)
+            second = self._once(turn, message, seconds - outcome.seconds)
             failures = 1 + (second.error is not None)
             return evolve(second, seconds=outcome.seconds + second.seconds, log=(*outcome.log, *second.log)), failures
         return outcome, int(outcome.error is not None)
+
+    def _once(self, turn: int, message: str, seconds: float) -> TurnOutcome:
+        """One try of a turn. Whatever else came of it, a workspace that holds too much ends the session."""
+        workspace, room = self.store.workspace, self.store.room
+        lookout = Lookout(lambda: excess(workspace, room))
+        outcome = run_turn(self.who.agent, self.who.box, message, turn, seconds, self.who.redact, self.thread, lookout)
+        if self.who.box is None or isinstance(outcome.error, ResourceLimitError) or not (found := excess(workspace, room, quiet=True)):
+            return outcome
+        return evolve(outcome, error=ResourceLimitError(found))
 
     def _remember(self, reply: Message, delivery: Delivery, facts: TurnFacts, outcome: TurnOutcome) -> None:
         self.state.conversation = self.state.conversation.with_message(reply)
@@ -258,7 +269,7 @@ class Session:
         if isinstance(error, IntegrityError):
             return Ending("integrity_violation", detail, Blame.AGENT)
         if isinstance(error, ResourceLimitError):
-            return Ending("resource_limit", detail, Blame.AGENT)
+            return Ending("resource_limit", self.who.redact(str(error))[:500], Blame.AGENT)
         if isinstance(error, AgentError) and self.who.probe():
             return Ending("agent_error", detail, Blame.AGENT)
         blame = error.blame if isinstance(error, FinassayError) and not isinstance(error, AgentError) else Blame.HARNESS

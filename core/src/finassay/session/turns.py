@@ -11,8 +11,9 @@ from attrs import frozen
 
 from finassay.api.agent import Agent, AgentTurn, TurnContext, Usage
 from finassay.api.delivery import LogEvent
-from finassay.api.errors import AgentError
+from finassay.api.errors import AgentError, ResourceLimitError
 from finassay.api.sandbox import Box
+from finassay.session.room import Lookout
 
 MAX_MESSAGE = 2_000_000
 MAX_LOG_EVENTS = 20_000
@@ -135,12 +136,33 @@ def _serve(calls: "SimpleQueue[Callable[[], None] | None]") -> None:
         call()
 
 
+def _watched(over: threading.Lock, until: float, lookout: Lookout | None) -> tuple[bool, str]:
+    """Wait for a call, with a look at its workspace now and then: whether it ended by itself in time, and what there was too much of."""
+    while True:
+        left = max(0.0, until - time.monotonic())
+        pause = left if lookout is None else lookout.pause(left)
+        if over.acquire(timeout=pause):
+            return True, ""
+        if lookout is None or pause >= left:
+            return False, ""
+        if excess := lookout.excess():
+            return False, excess
+
+
 def run_turn(
-    agent: Agent, box: Box | None, message: str, turn: int, seconds: float, redact: Callable[[str], str], thread: AgentThread
+    agent: Agent,
+    box: Box | None,
+    message: str,
+    turn: int,
+    seconds: float,
+    redact: Callable[[str], str],
+    thread: AgentThread,
+    lookout: Lookout | None = None,
 ) -> TurnOutcome:
     """Let the agent act for at most `seconds`; then every process in its box is stopped and the turn is marked cut.
 
-    Whatever still runs when the agent ends its turn by itself is stopped too: nothing may write while its delivery is taken.
+    Whatever still runs when the agent ends its turn by itself is stopped too: nothing may write while its delivery is taken. `lookout` ends
+    a turn whose workspace gets too full; its error is then a `ResourceLimitError`.
 
     A call that does not return within the grace after the stop is left behind and the turn ends with what was logged. Raises `Halted`.
     """
@@ -155,7 +177,8 @@ def run_turn(
 
     started = time.monotonic()
     over = thread.run(act)
-    if not over.acquire(timeout=seconds):
+    over_in_time, excess = _watched(over, started + seconds, lookout if box is not None else None)
+    if not over_in_time:
         stopped.set()
         if box is not None:
             box.stop()
@@ -167,7 +190,11 @@ def run_turn(
     if box is not None and not stopped.is_set():
         box.stop()
     outcome = result[0] if result else AgentTurn("")
-    cut = stopped.is_set()
+    cut = stopped.is_set() and not excess
+    if excess:
+        text = redact(outcome.text[:MAX_MESSAGE]) if isinstance(outcome, AgentTurn) else ""
+        usage = outcome.usage if isinstance(outcome, AgentTurn) else Usage()
+        return TurnOutcome(text, usage, elapsed, cut, log.taken(), ResourceLimitError(excess))
     if isinstance(outcome, BaseException):
         error = None if cut and isinstance(outcome, AgentError) else outcome
         return TurnOutcome("", Usage(), elapsed, cut, log.taken(), error)
