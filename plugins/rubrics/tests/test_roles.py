@@ -183,6 +183,25 @@ def test_what_the_writer_does_not_mend_waits_for_a_person_and_takes_no_value(tmp
     assert made(out, query=FIGURES, global_reviewer=by).status == "final"
 
 
+@pytest.mark.parametrize("repair", ["wrong value", "nothing"])
+def test_a_repair_that_does_not_hold_leaves_what_stood(tmp_path, repair):
+    def writes(assignment, desk):
+        if not assignment.returned:
+            return Draft((criterion("O1.1", found(desk)),))
+        if repair == "nothing":
+            raise ValueError("lost")
+        return Draft((criterion("O1.1", found(desk, add=7_000_000), text=f"States revenue of FY2022 {'x' * len(writer.asked)}"),))
+
+    out = tmp_path / "r"
+    writer = Scripted("one", writes=writes)
+    rubric = made(out, writer, global_reviewer=reviewer(finding()))
+    (one,) = rubric.criteria
+    assert (one.status, one.text, one.points) == ("grounded", "States the revenue of FY2022", Decimal(100))
+    assert [(w["item"], w["why"]) for w in RubricFolder(out).queued()] == [
+        ("O1.1", ["global review, wording: criterion O1.1: two readers would differ"])
+    ]
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [

@@ -247,7 +247,10 @@ def test_killed_at_any_stage_the_same_command_goes_on(tmp_path, monkeypatch, cor
 @pytest.fixture
 def queries(tmp_path):
     path = tmp_path / "queries.txt"
-    path.write_text("What was Acme Tools' net margin in FY2019?\nWhat was Zeta Corp's net margin in FY2021?\nCompute net margin of Nordwind AG for FY2020.\n", "utf-8")
+    path.write_text(
+        "What was Acme Tools' net margin in FY2019?\nWhat was Zeta Corp's net margin in FY2021?\nCompute net margin of Nordwind AG for FY2020.\n",
+        "utf-8",
+    )
     return path
 
 
@@ -281,6 +284,40 @@ def test_a_bank_by_two_models_of_two_families(tmp_path, monkeypatch, queries):
     assert {c["family"] for c in task["criteria"]} == {"claude", "gpt"}
     assert b"sk-planted" not in b"".join(p.read_bytes() for p in bank.rglob("*") if p.is_file())
     assert {json.loads(x)["role"] for x in (bank / "ledger.jsonl").read_text().splitlines()} == {"writer"}
+
+
+def test_a_bank_killed_while_its_models_are_asked_goes_on(tmp_path, monkeypatch, queries):
+    bank, asked, moments = tmp_path / "bank", [], {"signature": 2, "criteria": 2}
+
+    def watched(sent):
+        role = role_of(sent)
+        asked.append(role)
+        if moments[role]:
+            moments[role] -= 1
+            time.sleep(1.0)  # the client is killed meanwhile
+        return CAREFUL(sent)
+
+    building = ["bank", "build", queries, "--out", bank, "--writer", A, "--second", B, "--signer", B]
+    kills = 0
+    with vendors(tmp_path / "at", monkeypatch, watched, watched):
+        command = [sys.executable, "-c", CHILD, *map(str, building)]
+        for _ in range(8):
+            child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path / "at")
+            left, deadline = sum(moments.values()), time.monotonic() + 60
+            while child.poll() is None and sum(moments.values()) == left and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(0.05)
+            if child.poll() is None:
+                os.kill(child.pid, signal.SIGKILL)
+                kills += 1
+            child.wait(timeout=30)
+            if (bank / "screen.txt").exists():
+                break
+        assert kills == 4
+        assert "3 queries, 1 different signatures, 1 tasks" in run(*building)
+    assert len(asked) == 3 + 2 + kills, "what was answered is not asked again"
+    run("bank", "screen", bank, "--accept")
+    assert "1 tasks, 2 criteria" in run("bank", "freeze", bank)
 
 
 def test_a_bank_by_models_that_say_nonsense(tmp_path, monkeypatch, queries):

@@ -50,6 +50,7 @@ def _written(work: Work, obligation: Obligation, place: str, returned: Sequence[
     """Drafts until nothing comes back, bounded; what then still does waits for a person."""
     best: tuple[Criterion, ...] = before.criteria if before else ()
     kept: tuple[Waiting, ...] = before.waiting if before else ()
+    sent = returned
     last = _last_draft(work, obligation, place) if before else None
     if before:
         _tell(work, obligation, 0, returned)
@@ -70,6 +71,8 @@ def _written(work: Work, obligation: Obligation, place: str, returned: Sequence[
         _tell(work, obligation, number, returned)
         if not returned:
             break
+    if before and sent and returned and all(r.stands for r in sent):
+        best, returned, kept = before.criteria, sent, before.waiting  # a repair that does not hold leaves what stood
     part = _given_up(obligation, best, returned)
     named = {w.item for w in part.waiting}
     return Part(part.criteria, (*part.waiting, *(w for w in kept if w.item not in named)))
