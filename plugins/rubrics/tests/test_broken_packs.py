@@ -1,5 +1,6 @@
 """Packs with broken rules, through the commands: each ends in one clear line or in the queue, and nothing is lost."""
 
+import json
 import shutil
 import time
 from importlib.metadata import entry_points
@@ -103,3 +104,24 @@ def test_a_rule_on_banks_or_signatures_that_is_broken(tmp_path, monkeypatch, bod
     assert "the rule itself failed" in run("bank", "freeze", bank, *own, code=1)
     assert not (bank / "bank.json").exists()
     assert "version 1" in run("bank", "freeze", bank)
+
+
+RUBRIC = {
+    "schema": "rubric/1",
+    "query": "What was the revenue of Acme in FY2022?",
+    "cutoff": "2023-03-01",
+    "obligations": [{"id": "O1", "what": "revenue", "spans": ["MET1"], "frozen": 100, "points": 100}],
+    "criteria": [{"id": "O1.1", "obligation_id": "O1", "text": "States the revenue of FY2022", "kind": "numeric", "points": 100, "metric": "revenue",
+                  "period": "FY2022", "expected": [{"value": 4812, "unit": "USD", "scale": "millions", "tolerance": {"rule": "exact"}}]}],
+}  # fmt: skip
+
+
+def test_rules_on_grades_are_asked_and_broken_ones_are_told(tmp_path, monkeypatch):
+    (tmp_path / "rubric.json").write_text(json.dumps(RUBRIC), "utf-8")
+    (tmp_path / "answer.txt").write_text("Revenue was USD 4,812 million in FY2022.", "utf-8")
+    grading = ["grade", tmp_path, tmp_path / "answer.txt"]
+    assert json.loads(run(*grading, "--json"))["answer"]["broken_rules"] == []
+    own = pack(tmp_path, monkeypatch, "grade", BODIES["raises"])
+    assert "answer: rule BR01: rule: the rule itself failed" in run(*grading, *own, code=1)
+    told = json.loads(run(*grading, *own, "--json", code=1))["answer"]
+    assert (told["points"], len(told["broken_rules"])) == ("100.00", 1)

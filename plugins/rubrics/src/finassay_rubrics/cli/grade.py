@@ -1,6 +1,7 @@
 """`finassay rubric grade`."""
 
 import json
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from finassay.api.guidance import Rule
     from finassay_rubrics.grading.score import Score
 
 
@@ -15,24 +17,45 @@ if TYPE_CHECKING:
 @click.argument("rubric", type=click.Path(path_type=Path))
 @click.argument("answers", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--profile", type=click.Choice(["strict", "lenient"]), default="strict", show_default=True, help="How figures are compared.")
+@click.option(
+    "--guidance", "packs", multiple=True, default=("general",), show_default=True, help="Guidance pack whose rules on grades are held to."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--details/--no-details", default=True, help="Print every criterion.")
-def command(rubric: Path, answers: tuple[Path, ...], profile: Any, as_json: bool, details: bool) -> None:
+def command(rubric: Path, answers: tuple[Path, ...], profile: Any, packs: tuple[str, ...], as_json: bool, details: bool) -> None:
     """Grade answers by a rubric: points, gated points, all-pass; every verdict with what it rests on.
 
-    ANSWERS are text files, or JSON files with a list of objects that have `text`.
+    ANSWERS are text files, or JSON files with a list of objects that have `text`. Exit code 1 where verdicts break a rule of the guidance.
     """
+    from finassay.catalog.catalog import Catalog
+    from finassay_rubrics.cli.guidance import guidance_of
     from finassay_rubrics.grading.grade import Grader
+    from finassay_rubrics.grading.score import topic_of
     from finassay_rubrics.record.answers import read_answers
     from finassay_rubrics.record.reading import read_rubric
 
     read = read_rubric(rubric)
     grader = Grader(read, profile)
     graded = {answer.name: grader.grade(answer.text).score for path in answers for answer in read_answers(path)}
+    rules, topics = guidance_of(Catalog.installed(), packs).rules, {c.id: topic_of(c) for c in read.criteria}
+    broken = {name: _broken(score_json(one), topics, rules) for name, one in graded.items()}
     if as_json:
-        click.echo(json.dumps({name: score_json(one) for name, one in graded.items()}, indent=1, ensure_ascii=False))
-        return
-    _print(graded, {c.id: c.text for c in read.criteria}, details)
+        told = {name: {**score_json(one), "broken_rules": broken[name]} for name, one in graded.items()}
+        click.echo(json.dumps(told, indent=1, ensure_ascii=False))
+    else:
+        _print(graded, {c.id: c.text for c in read.criteria}, details)
+        for name, lines in broken.items():
+            for line in lines:
+                click.echo(f"{name}: {line}")
+    if any(broken.values()):
+        raise SystemExit(1)
+
+
+def _broken(score: dict[str, Any], topics: dict[str, str | None], rules: "Sequence[Rule]") -> list[str]:
+    """What the verdicts on an answer break."""
+    from finassay_rubrics.validate.rules import violations
+
+    return [f"rule {v.rule}: {v.place}: {v.reason}" for v in violations({**score, "topics": topics}, "grade", rules)]
 
 
 def score_json(score: "Score") -> dict[str, Any]:
