@@ -123,11 +123,16 @@ def test_rules_of_the_context_go_back_too_but_a_broken_one_is_not_the_models_fau
     def no_tables(product):
         return [Violation("CR01", "bindings", "a table is wanted")] if len(product["bindings"]["deliverables"]) < 9 else []
 
+    def no_signed_tables(product):
+        return [Violation("CR03", "signature", "no tables")] if "table" in product["signature"] else []
+
     def broken(product):
         raise ZeroDivisionError
 
     with pytest.raises(UsageError, match="rule CR01: bindings: a table is wanted"):
         read(reading(QUERY), rules=(Rule("CR01", "context", "tables", no_tables),))
+    with pytest.raises(UsageError, match="rule CR03: signature: no tables"):
+        read(reading(QUERY), rules=(Rule("CR03", "signature", "no tables", no_signed_tables),))
     assert read(reading(QUERY), rules=(Rule("CR02", "context", "broken", broken),))[0]["obligations"]
 
 

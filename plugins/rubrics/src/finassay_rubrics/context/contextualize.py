@@ -44,7 +44,8 @@ def contextualize(
     held = cutoff_of(query, cutoff, today or datetime.now(UTC).date())
 
     def wrong(reading: Reading) -> list[str]:
-        found = violations(_context(query, reading, held, bank), "context", rules)
+        made = _context(query, reading, held, bank)
+        found = [*violations(made, "signature", rules), *violations(made, "context", rules)]
         return [f"rule {v.rule}: {v.place}: {v.reason}" for v in found if v.place != "rule"]  # a broken rule is not the reader's fault
 
     reading = (contextualizer or RuleContextualizer()).read(query, wrong)

@@ -1,14 +1,18 @@
 """Before any research: the context is held to its rules, 100 points are split over what is asked, and both are written down."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from finassay.api.errors import UsageError
-from finassay.api.guidance import Violation
+from finassay.api.guidance import Stage, Violation
 from finassay_rubrics.budget import freeze, frozen_record
 from finassay_rubrics.context.contextualize import asked_of, context_digest
 from finassay_rubrics.generate.work import Work
 from finassay_rubrics.record.rubric import Obligation
 from finassay_rubrics.validate.rules import violations
+
+STAGES: Final[tuple[Stage, ...]] = ("signature", "context")
+"""Stages whose rules a context is held to."""
 
 
 def frozen_obligations(work: Work) -> tuple[Obligation, ...]:
@@ -22,7 +26,8 @@ def frozen_obligations(work: Work) -> tuple[Obligation, ...]:
         if work.folder.read("budget.json") != record:
             raise UsageError(f"{work.folder.root}/budget.json is not the frozen split of this query", hint="Choose another --out.")
         return obligations
-    _reject(work, violations(work.context, "context", work.guidance.rules), "context.json")
+    for stage in STAGES:
+        _reject(work, violations(work.context, stage, work.guidance.rules), "context.json")
     _reject(work, violations(record, "budget", work.guidance.rules), "budget.json")
     work.folder.write("context.json", work.context)
     work.folder.write_text("query.txt", str(work.context["query"]))
