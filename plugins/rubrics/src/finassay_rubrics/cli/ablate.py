@@ -149,12 +149,15 @@ def _print(told: Sequence[Mapping[str, Any]], queries: int) -> None:
     if any(one["faults_made"] for one in told):
         names += ["faults_made", "faults_passed"]
     table = Table(title=Text(f"{queries} queries"), title_justify="left")
-    for name in ("arm", *(n.replace("_", " ") for n in names), "broken rules", "seconds", "dollars"):
-        table.add_column(name)
-    for one in told:
-        broken = ", ".join(f"{rule} {count}" for rule, count in one["broken_rules"].items()) or "none"
-        cost = "unknown" if one["dollars"] is None else f"{one['dollars']:.4f}"
-        table.add_row(*(Text(str(c)) for c in (one["arm"], *(one[n] for n in names), broken, f"{one['seconds']:.1f}", cost)))
+    for head in ("", *(one["arm"] for one in told)):
+        table.add_column(head)
+    for name in names:
+        table.add_row(*(Text(str(cell)) for cell in (name.replace("_", " "), *(one[name] for one in told))))
+    rules = sorted({rule for one in told for rule in one["broken_rules"]})
+    for rule in rules:
+        table.add_row(*(Text(str(cell)) for cell in (f"breaks {rule}", *(one["broken_rules"].get(rule, 0) for one in told))))
+    table.add_row("seconds", *(f"{one['seconds']:.1f}" for one in told))
+    table.add_row("dollars", *("unknown" if one["dollars"] is None else f"{one['dollars']:.4f}" for one in told))
     out.print(table)
     for one in told:
         for kind, count in one["faults"].items():

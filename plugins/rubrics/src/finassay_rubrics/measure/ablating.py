@@ -13,12 +13,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import Factory, define, frozen
+from attrs import Factory, asdict, define, frozen
 
 from finassay.api.errors import FinassayError, InvalidFileError
 from finassay.api.guidance import Guidance
 from finassay.api.research import Researcher
 from finassay.api.source import Source
+from finassay.records.files import read_json, write_json
 from finassay_rubrics.context.contextualize import contextualize
 from finassay_rubrics.generate.assembly import at_work, reading_desk
 from finassay_rubrics.generate.checking import check_criterion
@@ -32,6 +33,7 @@ from finassay_rubrics.record.reading import read_rubric
 from finassay_rubrics.record.rubric import Rubric
 from finassay_rubrics.validate.rules import violations
 
+KEPT: Final = "ablation.json"
 Told = Callable[[str], None]
 
 
@@ -146,6 +148,10 @@ class Ablation:
         folder = self.out / arm.name.replace(" ", "-") / item.id
         writer, started = self.writer(folder), time.perf_counter()
         reviewer = None if not arm.reviewer else writer if arm.same_family else self.reviewer(folder)
+        who = [f"{one.id} {one.family} {one.version}" if one else "" for one in (writer, reviewer)]
+        kept = _kept(folder, who)
+        if kept is not None:
+            return kept
         held = self.bank if arm.bank else None
         try:
             context = contextualize(item.query, item.cutoff, bank=held.document if held else None)
@@ -156,7 +162,9 @@ class Ablation:
                 rubric = made.make()
         except FinassayError as error:
             return Result(item.id, "failed", 0, "unresolved" if item.key else "", seconds=time.perf_counter() - started, reason=str(error))
-        return self._measured(item, rubric, folder, writer, time.perf_counter() - started)
+        result = self._measured(item, rubric, folder, writer, time.perf_counter() - started)
+        write_json(folder / KEPT, {"who": who, "result": asdict(result)})
+        return result
 
     def _measured(self, item: Item, rubric: Rubric, folder: Path, writer: Researcher, seconds: float) -> Result:
         figures = numeric(rubric)
@@ -186,6 +194,18 @@ class Ablation:
             for criterion in rubric.criteria:
                 found += [v.rule for v in check_criterion(criterion, desk, lambda name: beside(folder, name))]
         return tuple(rule for rule in found if rule != "R18")
+
+
+def _kept(folder: Path, who: Sequence[str]) -> Result | None:
+    """What was measured before by the same people: a finished rubric is not made again, so that its faults and time are not seen again."""
+    if not (folder / KEPT).is_file():
+        return None
+    data = read_json(folder / KEPT, "a measured rubric of an ablation")
+    try:
+        result = {**data["result"], "broken": tuple(data["result"]["broken"])}
+        return Result(**result) if data["who"] == list(who) else None
+    except (KeyError, TypeError) as error:
+        raise InvalidFileError(f"{folder / KEPT}: cannot be read: {error}") from error
 
 
 def _outcome(item: Item, rubric: Rubric) -> str:
