@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from attrs import field, frozen
 
@@ -11,7 +11,7 @@ from finassay_rubrics.grading.numbers import Number, numbers
 from finassay_rubrics.grading.tables import Table, tables, without_tables
 from finassay_rubrics.grading.vocabulary import spread
 
-MAX_SENTENCES: Final = 6_000
+MAX_SENTENCES: Final = 3_000
 MAX_SENTENCE: Final = 4_000
 """Characters of one sentence; a longer one goes on as another."""
 
@@ -27,10 +27,13 @@ class Sentence:
     """Those of them that are no operands."""
     words: frozenset[str]
     paragraph: int = 0
+    _spread: dict[frozenset[str], frozenset[str]] = field(init=False, factory=dict, eq=False, repr=False)
 
     def about(self, entities: frozenset[str]) -> frozenset[str]:
         """Its words, and what they stand for, without the names of entities."""
-        return spread(self.words - entities)
+        if entities not in self._spread:
+            self._spread[entities] = spread(self.words - entities)
+        return self._spread[entities]
 
 
 @frozen
@@ -45,6 +48,8 @@ class Answer:
     sentences: tuple[Sentence, ...] = field(init=False)
     rows: tuple[Sentence, ...] = field(init=False)
     """Rows of tables: `Trustee | Castellan`."""
+    kept: dict[object, list[Any]] = field(init=False, factory=dict, eq=False, repr=False)
+    """What was made of it once and is asked for again."""
 
     @tables.default
     def _find_tables(self) -> tuple[Table, ...]:

@@ -6,6 +6,7 @@ from typing import Final
 from finassay_rubrics.grading.answer import Answer
 from finassay_rubrics.grading.numbers import numbers
 
+MAX_CELLS: Final = 1_000
 _COUNT: Final = {"one": 1, "single": 1, "exactly one": 1, "two": 2, "three": 3}
 _LIMIT: Final = re.compile(
     r"(at most|at least|no more than|no fewer than|not more than|up to|under|below|within|fewer than|less than|maximum(?: of)?|max\.?)\s+(\d{1,6})\s+words|(?<!\d)(\d{1,6})\s+words"
@@ -54,9 +55,9 @@ def check_format(text: str, value: str, answer: Answer) -> tuple[bool | None, st
 
 def _ratios(answer: Answer) -> list[tuple[str, int]]:
     """Ratios in tables, or in the text where there is no table, with their decimals."""
-    found = []
+    found: list[tuple[str, int]] = []
     for table in answer.tables:
-        for row in table.rows:
+        for row in table.rows[: MAX_CELLS // max(1, len(table.head))]:
             for cell in row[1:]:
                 own = numbers(cell.text, answer.ignore)
                 row_of_ratios = bool(_RATIO_ROW.search(row[0].text))

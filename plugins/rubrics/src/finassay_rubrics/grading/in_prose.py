@@ -21,8 +21,10 @@ WINDOW: Final = 400
 """Characters before and after a figure that can speak of it."""
 MAX_FIGURES: Final = 60
 """Figures of one sentence that are looked at."""
-MAX_CANDIDATES: Final = 1_200
+MAX_CANDIDATES: Final = 400
 """Figures of an answer's sentences that are looked at for one cell: an answer with more answers nothing."""
+MAX_UNNAMED: Final = 100
+"""Of these the ones whose sentence and topic do not name the metric."""
 UNNAMED: Final = 0.05
 """What a sentence weighs that does not name the metric: an answer to one question often does not repeat it."""
 SURE: Final = 0.75
@@ -56,11 +58,13 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
     topic: frozenset[str] = frozenset()
     year: str | None = None
     wanted = spread(cell.words)
-    looked = 0
+    looked = unnamed = 0
     for one in answer.sentences:
         said = one.about(cell.entities)
-        if one.results and looked < MAX_CANDIDATES:
+        about = bool((said | topic) & wanted)
+        if one.results and looked < MAX_CANDIDATES and (about or unnamed < MAX_UNNAMED):
             looked += min(len(one.results), MAX_FIGURES)
+            unnamed += 0 if about else min(len(one.results), MAX_FIGURES)
             for candidate in _ranked(one, cell, topic, year):
                 first = candidate.given.figures[0]
                 if ALTERNATIVE.search(_before(one.text, first.start - one.start, 300)) and not cell.change:

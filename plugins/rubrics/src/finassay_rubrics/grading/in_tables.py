@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import islice
 from typing import Final
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from finassay_rubrics.grading.answer import Answer
 from finassay_rubrics.grading.cells import Cell, Given
@@ -14,9 +15,10 @@ from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import SCALES, Number, numbers
 from finassay_rubrics.grading.tables import Table
 from finassay_rubrics.grading.vocabulary import AVERAGE, CHANGE, spread
-from finassay_rubrics.grading.years import part_in, years_in
+from finassay_rubrics.grading.years import Calendar, part_in, years_in
 
-MAX_CELLS: Final = 4_000
+MAX_LABEL: Final = 400
+MAX_CELLS: Final = 2_000
 """Cells of an answer's tables that are looked at for one figure."""
 _UNIT_WORDS: Final = frozenset(
     [
@@ -32,25 +34,55 @@ _SCALE: Final = re.compile(
 )
 
 
+@frozen
+class Entry:
+    """A cell of a table that holds a figure, with what its labels say."""
+
+    label: str
+    head: str
+    corner: str
+    text: str
+    start: int
+    columns: int
+    words: frozenset[str]
+    spread: frozenset[str]
+    names: frozenset[str]
+    years: frozenset[str]
+    part: str
+    changes: bool
+    averages: bool
+
+
 def from_tables(answer: Answer, cell: Cell) -> Given:
     """The figure whose row and column speak most of the cell; of equals the first."""
     best: tuple[float, Given] = (0.0, Given())
-    looked = 0
-    for table in answer.tables:
-        for score, found in _fitting(table, cell, answer):
-            if score > best[0]:
-                best = (score, found)
-        looked += sum(len(row) for row in table.rows)
-        if looked > MAX_CELLS:
-            break
+    wanted = spread(cell.words)
+    for entry in entries_of(answer, cell.entities, cell.calendar):
+        fit = _fits(entry, cell, wanted)
+        if fit > best[0] and (found := _figure(entry, cell, answer)):
+            main, hedges = found
+            named = cell.share(dict.fromkeys(entry.spread, 1.0))
+            quote = f"{entry.label} | {entry.head}: {entry.text}"
+            best = (fit, Given((main,), hedges=hedges, quote=quote, how="table", named=named, label=f"{entry.label} {entry.head}"))
     return best[1]
 
 
-def _fitting(table: Table, cell: Cell, answer: Answer) -> Iterator[tuple[float, Given]]:
+def entries_of(answer: Answer, entities: frozenset[str], calendar: Calendar) -> list[Entry]:
+    """The cells with figures of all tables, read once for each way of naming fiscal years."""
+    key = ("entries", entities, calendar)
+    if key not in answer.kept:
+        found: list[Entry] = []
+        for table in answer.tables:
+            found += islice(_entries(table, answer, entities, calendar), max(0, MAX_CELLS - len(found)))
+        answer.kept[key] = found
+    return answer.kept[key]
+
+
+def _entries(table: Table, answer: Answer, entities: frozenset[str], calendar: Calendar) -> Iterator[Entry]:
     caption = answer.text[max(0, table.start - 200) : table.start].rstrip().rpartition("\n")[2]
     corner = f"{caption if head_scale(caption) and not years_in(caption) else ''} {table.head[0] if table.head else ''}".strip()
     section = above = ""
-    for row in table.rows[: MAX_CELLS // max(1, len(table.head))]:
+    for row in table.rows:
         if row[0].text and not any(c.text for c in row[1:]):
             section = row[0].text
             continue
@@ -59,39 +91,47 @@ def _fitting(table: Table, cell: Cell, answer: Answer) -> Iterator[tuple[float, 
         for column in range(1, len(row)):
             head = table.head[column] if column < len(table.head) else ""
             text = row[column].text
-            if not any(c.isdigit() for c in text):
-                label = f"{label} {text}".strip()  # a period or an entity in a column of its own
-                continue
-            fit = _fits(label, head, corner, cell, len(row))
-            if fit > 0 and (found := _figure(text, row[column].start, f"{label} {head}", corner, cell, answer)):
-                named = cell.share(dict.fromkeys(spread(words_of(f"{label} {head}", cell.entities)), 1.0))
-                main, hedges = found
-                yield (
-                    fit,
-                    Given((main,), hedges=hedges, quote=f"{label} | {head}: {text}", how="table", named=named, label=f"{label} {head}"),
-                )
-            elif years_in(text) and not numbers(text, answer.ignore):
-                label = f"{label} {text}".strip()
+            if not any(c.isdigit() for c in text) or (years_in(text) and not numbers(text, answer.ignore)):
+                label = f"{label} {text}".strip()[:MAX_LABEL]  # a period or an entity in a column of its own
+            else:
+                yield _entry(label[:MAX_LABEL], head[:MAX_LABEL], corner, text, row[column].start, len(row), entities, calendar)
 
 
-def _fits(label: str, head: str, corner: str, cell: Cell, columns: int) -> float:
+def _entry(label: str, head: str, corner: str, text: str, start: int, columns: int, entities: frozenset[str], calendar: Calendar) -> Entry:
     said = f"{label} {head}"
-    changes = bool(CHANGE.search(said))
-    averages = bool(AVERAGE.search(said))
-    if cell.change != changes or (averages and cell.average is False) or (cell.average and not averages and columns > 2):
+    words = words_of(said, entities)
+    return Entry(
+        label,
+        head,
+        corner,
+        text,
+        start,
+        columns,
+        words,
+        spread(words),
+        frozenset(w.lower() for w in re.findall(r"\w+", said)),
+        frozenset(years_in(said, calendar) or years_in(corner, calendar)),
+        part_in(head) or part_in(label),
+        bool(CHANGE.search(said)),
+        bool(AVERAGE.search(said)),
+    )
+
+
+def _fits(entry: Entry, cell: Cell, wanted: frozenset[str]) -> float:
+    if not entry.spread & wanted:
         return 0.0
-    part = part_in(head) or part_in(label)
-    if part != cell.part and (part or (cell.part and years_in(said, cell.calendar))):
+    if (
+        cell.change != entry.changes
+        or (entry.averages and cell.average is False)
+        or (cell.average and not entry.averages and entry.columns > 2)
+    ):
         return 0.0
-    names = frozenset(w.lower() for w in re.findall(r"\w+", said))
-    if cell.own and names & cell.entities and not names & cell.own:
+    if entry.part != cell.part and (entry.part or (cell.part and entry.years)):
         return 0.0
-    words = words_of(said, cell.entities)
-    own, wanted = spread(words), spread(cell.words)
-    if not own & wanted:
+    if cell.own and entry.names & cell.entities and not entry.names & cell.own:
         return 0.0
-    dated = _dated(said, corner, cell, columns)
-    return dated + _matched(words, own, wanted, cell) if dated > 0 else 0.0
+    dated = _dated(entry.years, cell, entry.columns)
+    return dated + _matched(entry.words, entry.spread, wanted, cell) if dated > 0 else 0.0
 
 
 def _matched(words: frozenset[str], own: frozenset[str], wanted: frozenset[str], cell: Cell) -> float:
@@ -103,10 +143,9 @@ def _matched(words: frozenset[str], own: frozenset[str], wanted: frozenset[str],
     return max(0.1, shared - 0.75 * strange)
 
 
-def _dated(said: str, corner: str, cell: Cell, columns: int) -> float:
-    years = years_in(said, cell.calendar) or years_in(corner, cell.calendar)
+def _dated(years: frozenset[str], cell: Cell, columns: int) -> float:
     if cell.years and years:
-        return 1.0 if set(cell.years) & set(years) else 0.0
+        return 1.0 if years.intersection(cell.years) else 0.0
     if cell.average or cell.change:
         return 1.0
     return 0.5 if columns == 2 or not cell.years else 0.3
@@ -115,8 +154,9 @@ def _dated(said: str, corner: str, cell: Cell, columns: int) -> float:
 _HEDGE: Final = re.compile(r"^[\s)]*(?:or|to|-|–|/|~|and|,)\s*[$€£]?\s*$", re.IGNORECASE)
 
 
-def _figure(text: str, start: int, label: str, corner: str, cell: Cell, answer: Answer) -> tuple[Number, tuple[Number, ...]] | None:
+def _figure(entry: Entry, cell: Cell, answer: Answer) -> tuple[Number, tuple[Number, ...]] | None:
     """The figure of a table's cell with the unit and scale of its row or head, and figures beside it; negative in brackets."""
+    text, start, label, corner = entry.text[:MAX_LABEL], entry.start, f"{entry.label} {entry.head}", entry.corner
     own = numbers(text, answer.ignore, lengths=answer.lengths)
     if not own or len(own) > 4:
         return None

@@ -62,13 +62,13 @@ _AFTER_CURRENCY: Final = re.compile(
 )
 _MONTH: Final = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 _DATE: Final = re.compile(
-    rf"\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:\s*,?\s*(?:19|20)\d\d)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}(?:\s*,?\s*(?:19|20)\d\d)?\b"
-    rf"|\b{_MONTH}\s*,?\s*(?:19|20)\d\d\b|\b(?:19|20)\d\d[-/]\d{{1,2}}[-/]\d{{1,2}}\b|\b\d{{1,2}}\.\d{{1,2}}\.(?:19|20)\d\d\b|\b\d{{1,2}}/\d{{1,2}}/(?:19|20)?\d\d\b",
+    rf"\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:\s{{0,3}},?\s{{0,3}}(?:19|20)\d\d)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}(?:\s{{0,3}},?\s{{0,3}}(?:19|20)\d\d)?\b"
+    rf"|\b{_MONTH}\s{{0,3}},?\s{{0,3}}(?:19|20)\d\d\b|\b(?:19|20)\d\d[-/]\d{{1,2}}[-/]\d{{1,2}}\b|\b\d{{1,2}}\.\d{{1,2}}\.(?:19|20)\d\d\b|\b\d{{1,2}}/\d{{1,2}}/(?:19|20)?\d\d\b",
     re.IGNORECASE,
 )
 _REFERENCE: Final = re.compile(
     r"\b(?:note|notes|page|pages|p\.|pp\.|item|items|section|table|figure|exhibit|chapter|step|part|line|footnote|level|topic|asc|ifrs|ias|form|no\.)"
-    r"\s*\.?\s*\(?\d+(?:[.\-–]\d+)*\)?",
+    r"\s{0,3}\.?\s{0,3}\(?\d+(?:[.\-–]\d+)*\)?",
     re.IGNORECASE,
 )
 _COUNTED: Final = re.compile(
@@ -76,7 +76,7 @@ _COUNTED: Final = re.compile(
     r"|\b\d+(?:st|nd|rd|th)\b",
     re.IGNORECASE,
 )
-_LISTED: Final = re.compile(r"(?m)^\s*(?:\(?\d{1,2}[.)]\)?)\s(?=\S)")
+_LISTED: Final = re.compile(r"(?m)^[ \t]{0,20}(?:\(?\d{1,2}[.)]\)?)\s(?=\S)")
 _NOT_A_NUMBER: Final = re.compile(r"[-–]?[A-Za-z_]|-\d|:\d\d\b|/\d{2,4}\b(?=\s*(?:fiscal|fy))", re.IGNORECASE)
 
 

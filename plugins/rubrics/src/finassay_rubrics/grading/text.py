@@ -4,10 +4,13 @@ import re
 from bisect import bisect_right
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 MAX_ANSWER: Final = 200_000
 """Characters of an answer that are read. A long report has a quarter of it."""
+MAX_RUN: Final = 80
+"""How often one character may stand on end: longer runs tell nothing and cost time."""
+_RUN: Final = re.compile(r"(.)\1{80,}", re.DOTALL)
 SPELLED: Final = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
     "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20,
@@ -37,8 +40,18 @@ class Plain:
     origins: tuple[int, ...] = ()
     """Where it begins in the answer."""
 
+    cuts: tuple[tuple[int, int], ...] = ()
+    """(place without long runs, place in the answer) of each part of an answer that has them."""
+
     def origin(self, at: int) -> int:
         """The place in the answer of a place in the text."""
+        place = self._piece(at)
+        if not self.cuts:
+            return place
+        part = self.cuts[bisect_right(self.cuts, (place, MAX_ANSWER + 1)) - 1]
+        return part[1] + place - part[0]
+
+    def _piece(self, at: int) -> int:
         if not self.starts:
             return at
         piece = bisect_right(self.starts, at) - 1
@@ -54,6 +67,23 @@ class Plain:
 def plain(answer: str, *, spelled: bool = False) -> Plain:
     """The text that figures are looked for in. `spelled` also puts `twelve` as 12."""
     answer = answer[:MAX_ANSWER]
+    answer, cuts = _without_runs(answer)
+    made = _made(answer, spelled=spelled)
+    return made if len(cuts) < 2 else evolve(made, cuts=tuple(cuts))
+
+
+def _without_runs(answer: str) -> tuple[str, list[tuple[int, int]]]:
+    """The answer with no character more often than `MAX_RUN` times on end, and (place in it, place in the answer) of each part."""
+    parts, cuts, at, length = [], [(0, 0)], 0, 0
+    for run in _RUN.finditer(answer):
+        parts.append(answer[at : run.start() + MAX_RUN])
+        length += len(parts[-1])
+        at = run.end()
+        cuts.append((length, at))
+    return "".join([*parts, answer[at:]]), cuts
+
+
+def _made(answer: str, *, spelled: bool) -> Plain:
     pieces: list[tuple[int, str]] = []
     latex = bool(_LATEX.search(answer))
     if latex:

@@ -123,7 +123,9 @@ def names(
     wanted = distinctive | required
     proper, told = _proper(value), spread(words_of(hint, entities))
     best, rank = Said(), (0.0, 0)
-    for one in within if within is not None else (*answer.sentences, *answer.rows):
+    for one, about, begins in _heard(answer, entities, within):
+        if not _may_say(distinctive, about, begins) and not required:
+            continue
         said = _whole(one.words - entities, distinctive)
         matched = frozenset(word for word in distinctive if _said(word, said, alike=word not in proper))
         if not matched and not required:
@@ -133,6 +135,28 @@ def names(
         if share and (share, len(told & said)) > rank:
             best, rank = Said(share, one, matched), (share, len(told & said))
     return best
+
+
+Heard = tuple[Sentence, frozenset[str], frozenset[str]]
+
+
+def _heard(answer: Answer, entities: frozenset[str], within: Sequence[Sentence] | None) -> list[Heard]:
+    """Sentences and rows with their words and the beginnings of these, made once for an answer."""
+    if within is not None:
+        return [_hear(one, entities) for one in within]
+    key = ("heard", entities)
+    if key not in answer.kept:
+        answer.kept[key] = [_hear(one, entities) for one in (*answer.sentences, *answer.rows)]
+    return answer.kept[key]
+
+
+def _hear(one: Sentence, entities: frozenset[str]) -> Heard:
+    about = _parts(one.about(entities))
+    return one, about, frozenset(w[:5] for w in about if len(w) >= 5)
+
+
+def _may_say(distinctive: frozenset[str], about: frozenset[str], begins: frozenset[str]) -> bool:
+    return any(w in about or w[:5] in begins or "-" in w or "/" in w for w in distinctive)
 
 
 def distinguishing(value: str, siblings: Sequence[str], entities: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
