@@ -2,6 +2,7 @@
 
 import copy
 import json
+import random
 from datetime import date
 
 import pytest
@@ -177,6 +178,63 @@ def test_a_rubric_that_goes_on_keeps_its_context(tmp_path):
         with pytest.raises(AssertionError, match="asked again"):
             context_for(tmp_path, query, day, None, again, RULES)
     assert "contextualizer" not in context_for(tmp_path, QUERY, CUTOFF, None, None, RULES)
+
+
+ODD = [
+    None,
+    "",
+    -1,
+    1.5,
+    10**30,
+    True,
+    [],
+    {},
+    "\ud800",
+    "x" * 5_000,
+    "Orchard Toolworks",
+    "MET1",
+    "other",
+    ["MET1"],
+    "\u202e",
+    "fiscal 2022",
+]
+
+
+def mutated(value, chance):
+    """The value with something somewhere replaced, doubled or taken away."""
+    value = copy.deepcopy(value)
+    for _ in range(chance.randrange(1, 4)):
+        here = value
+        while True:
+            key = chance.choice(list(here) if isinstance(here, dict) else range(len(here)))
+            if isinstance(here[key], dict | list) and here[key] and chance.random() < 0.85:
+                here = here[key]
+                continue
+            if isinstance(here, list) and chance.random() < 0.5:
+                here.append(copy.deepcopy(here[key])) if chance.random() < 0.5 else here.pop(key)
+            else:
+                here[key] = chance.choice(ODD)
+            break
+    return value
+
+
+def test_whatever_a_model_says_is_a_context_that_holds_or_one_line():
+    chance, held, said = random.Random(17), 0, []
+    for _ in range(250):
+        try:
+            context, _ = read(mutated(reading(QUERY), chance))
+        except UsageError as error:
+            said.append(str(error))
+            continue
+        held += 1
+        assert violations(context, "context") == []
+        assert 1 <= len(context["obligations"]) <= 20
+        json.dumps(context).encode("utf-8")
+        bound = {b["id"]: a for a, items in context["bindings"].items() for b in items}
+        assert all(span in bound for o in context["obligations"] for span in o["spans"])
+    assert held, "some changes do no harm"
+    assert said
+    assert all("\n" not in line and len(line) < 1_000 for line in said)
 
 
 # -- places -----------------------------------------------------------------------------------------------------------

@@ -81,7 +81,10 @@ class Ask(Generic[T]):
     def _looked_at(self, reply: ChatReply) -> tuple[T | None, list[str]]:
         if reply.finish != "stop" or not isinstance(reply.value, Mapping):
             return None, [UNUSABLE.get(reply.finish, "there is no value in the answer")]
-        return self.read(reply.value)
+        try:
+            return self.read(reply.value)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:  # whatever a model puts there
+            return None, [f"the answer cannot be read: {type(error).__name__}: {line(error, 200)}"]
 
 
 def _sent_back(reply: ChatReply, problems: Sequence[str]) -> tuple[ChatMessage, ChatMessage]:

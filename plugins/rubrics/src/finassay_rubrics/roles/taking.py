@@ -99,7 +99,7 @@ class _Bindings:
                 raise NoPlaceError("an occurrence is counted from 1; 0 leaves it open")
             alone = len(spans) == 1 and array != "convention_topics"  # one span may be open in several ways
             lone = {p[0] for p in bound if len(p) == 1} if alone else set()
-            wanted = Wanted(span["text"], span["occurrence"])
+            wanted = Wanted(str(span["text"]), int(span["occurrence"]))
             places.append(placed(self.seen, wanted, lone, places[-1][1] if places else 0))
         if any(a[1] > b[0] for a, b in pairwise(places)):
             raise NoPlaceError("its spans do not stand one after the other")
