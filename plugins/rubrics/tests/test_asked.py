@@ -74,3 +74,12 @@ def test_what_the_offline_families_make_of_it(query, text):
     assignment = Assignment(one["id"], one["what"], context, bindings=tuple(one["spans"]))
     made = draft(assignment, lambda question: Derivation(None, reason="not looked for"))
     assert text in made.criteria[0].text
+
+
+def test_an_average_and_the_years_that_it_is_taken_over():
+    query = "What was Foxglove's average net profit margin over FY2018 - FY2020? Show the margin of each of the three fiscal years."
+    context = contextualize(query, date(2023, 3, 1), today=date(2026, 1, 1))
+    one = context["obligations"][0]
+    assignment = Assignment(one["id"], one["what"], context, bindings=tuple(one["spans"]))
+    made = draft(assignment, lambda question: Derivation(None, reason="not looked for"))
+    assert [c.text.split(" of ")[-1].split(" over ")[-1] for c in made.criteria] == ["FY2018", "FY2019", "FY2020", "FY2018 - FY2020"]

@@ -17,6 +17,8 @@ from finassay_rubrics.metrics.when import DOWN, UP
 
 Derive = Callable[[Question], Derivation]
 MAX_CRITERIA: Final = 12
+_EACH_YEAR: Final = re.compile(r"\beach (?:of the (?:\w+ ){0,2})?(?:fiscal )?years?\b|\beach of (?:them|these|those)\b")
+"""An average that is to be shown with what it is taken over."""
 _EACH: Final = re.compile(r"\beach\b|\bevery\b|\ball (?:the )?(?:years|periods)\b")
 
 
@@ -39,7 +41,7 @@ def draft(assignment: Assignment, derive: Derive) -> Draft:
     criteria: list[DraftCriterion] = []
     for metric in metrics:
         figures: list[DraftCriterion] = []
-        for asked, combined in [((year,), "") for year in years] if turn else _periods(assignment.what, years):
+        for asked, combined in [((year,), "") for year in years] if turn else _periods(assignment.what, years, query):
             if combined == "change" and metric.metric is not None and metric.metric.unit == "amount" and _in_percent(assignment.context):
                 combined = "growth"
             question = _question(assignment, query, metric, asked, combined, entity)
@@ -185,13 +187,14 @@ _COMBINED: Final = re.compile(
 )
 
 
-def _periods(what: str, years: Sequence[int]) -> list[tuple[tuple[int, ...], str]]:
+def _periods(what: str, years: Sequence[int], query: str = "") -> list[tuple[tuple[int, ...], str]]:
     """The years of each criterion, and the word that combines several: `average`, `change`, `growth`, `CAGR`."""
     if len(years) == 1 or _EACH.search(fold(what)) or not (match := _COMBINED.search(what)):
         return [((year,), "") for year in years]
     word = match[0].lower()
     kind = "average" if word in ("average", "mean") else "CAGR" if word == "cagr" else "growth" if word == "growth" else "change"
-    return [((years[0], years[-1]), kind)]
+    single = [((year,), "") for year in years] if kind == "average" and _EACH_YEAR.search(fold(query)) else []
+    return [*single, ((years[0], years[-1]), kind)]
 
 
 def _question(assignment: Assignment, query: str, subject: _Subject, years: tuple[int, ...], combined: str, entity: str) -> Question:
