@@ -137,6 +137,16 @@ def test_who_reads_is_rules_or_a_model(tmp_path):
     assert "asks for nothing" in run("context", "Good morning to all of you.", *CUTOFF, code=1)
 
 
+def test_what_a_reading_breaks_is_told_beside_it(tmp_path):
+    result = CliRunner().invoke(rubric, ["context", "Tell me of Acme. What was its revenue in 2021?", *CUTOFF])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["obligations"]
+    odd = CliRunner().invoke(rubric, ["context", "What was the revenue of Hundred in 2021? Who knows?", *CUTOFF])
+    assert json.loads(odd.stdout)["query"].endswith("Who knows?")
+    assert all(said.startswith("rule R") for said in odd.stderr.splitlines())
+    assert "what is asked is bound by nothing: 'Who knows?'" in odd.stderr
+
+
 # -- generate ---------------------------------------------------------------------------------------------------------
 
 

@@ -46,14 +46,15 @@ def day_of(text: str) -> date:
 def command(query: str, cutoff: str, bank: Path | None, contextualizer: str, packs: tuple[str, ...]) -> None:
     """Take a query apart: signature, verbatim bindings, obligations, cutoff. Nothing is looked up.
 
-    QUERY is the text, or a file that holds it.
+    QUERY is the text, or a file that holds it. Rules that the context breaks are told on standard error; no rubric is made of it then.
     """
     from finassay.catalog.catalog import Catalog
     from finassay_rubrics.bank.bank import read_bank
     from finassay_rubrics.cli.generate import models_of
     from finassay_rubrics.cli.guidance import guidance_of
     from finassay_rubrics.cli.roles import roles_of
-    from finassay_rubrics.context.contextualize import contextualize
+    from finassay_rubrics.context.contextualize import STAGES, contextualize
+    from finassay_rubrics.validate.rules import violations
 
     held = read_bank(bank).document if bank else None
     catalog = Catalog.installed()
@@ -61,3 +62,5 @@ def command(query: str, cutoff: str, bank: Path | None, contextualizer: str, pac
     reader = roles_of(models, guidance, {"contextualizer": contextualizer}).contextualizer
     made = contextualize(query_of(query), day_of(cutoff), bank=held, contextualizer=reader, rules=guidance.rules)
     click.echo(json.dumps(made, indent=1, ensure_ascii=False))
+    for v in (v for stage in STAGES for v in violations(made, stage, guidance.rules)):
+        click.echo(f"rule {v.rule}: {v.place}: {v.reason}", err=True)

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from finassay.api.errors import UsageError
-from finassay.api.guidance import Rule
+from finassay.api.guidance import Rule, Stage
 from finassay_rubrics.budget import MAX_OBLIGATIONS, Asked
 from finassay_rubrics.context.cutoff import Cutoff, cutoff_of
 from finassay_rubrics.context.reading import Contextualizer, Reading, RuleContextualizer
 from finassay_rubrics.validate.rules import RULES, violations
 
 MAX_QUERY: Final = 20_000
+STAGES: Final[tuple[Stage, ...]] = ("signature", "context")
+"""Stages whose rules a context is held to."""
 MAX_BYTES: Final = 64 * 2**20
 _FORECAST: Final = re.compile(
     r"\b(forecast|project(?:ed|ion)?|expect(?:ed|ation)? (?:to|for)|will be|next (?:year|quarter)|outlook|price target)\b", re.IGNORECASE
@@ -45,7 +47,7 @@ def contextualize(
 
     def wrong(reading: Reading) -> list[str]:
         made = _context(query, reading, held, bank)
-        found = [*violations(made, "signature", rules), *violations(made, "context", rules)]
+        found = [v for stage in STAGES for v in violations(made, stage, rules)]
         return [f"rule {v.rule}: {v.place}: {v.reason}" for v in found if v.place != "rule"]  # a broken rule is not the reader's fault
 
     reading = (contextualizer or RuleContextualizer()).read(query, wrong)

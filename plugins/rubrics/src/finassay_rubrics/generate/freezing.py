@@ -1,18 +1,14 @@
 """Before any research: the context is held to its rules, 100 points are split over what is asked, and both are written down."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from finassay.api.errors import UsageError
-from finassay.api.guidance import Stage, Violation
+from finassay.api.guidance import Violation
 from finassay_rubrics.budget import freeze, frozen_record
-from finassay_rubrics.context.contextualize import asked_of, context_digest
+from finassay_rubrics.context.contextualize import STAGES, asked_of, context_digest
 from finassay_rubrics.generate.work import Work
 from finassay_rubrics.record.rubric import Obligation
 from finassay_rubrics.validate.rules import violations
-
-STAGES: Final[tuple[Stage, ...]] = ("signature", "context")
-"""Stages whose rules a context is held to."""
 
 
 def frozen_obligations(work: Work) -> tuple[Obligation, ...]:

@@ -1,6 +1,7 @@
 """One obligation: the writer drafts, rules and sources examine, the reviewer derives again; what comes back is drafted again, a bounded number
 of times, and what then still does waits for a person."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,12 +16,14 @@ from finassay_rubrics.generate.folder import beside
 from finassay_rubrics.generate.merging import merged, topics_of
 from finassay_rubrics.generate.reviewing import agreed, disputes, reviewed
 from finassay_rubrics.generate.scripts import digest
-from finassay_rubrics.generate.work import SAFE, Part, Returned, Work, criterion_of, part_from, stored, words_of
+from finassay_rubrics.generate.work import Part, Returned, Work, criterion_of, part_from, stored, words_of
 from finassay_rubrics.record.rubric import ANY, Criterion, Obligation
 from finassay_rubrics.validate.rules import violations
 
 MAX_TRIES: Final = 3
 """Drafts of an obligation: the first, and those after repair."""
+SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+"""Names that may stand in a file's."""
 PARTIAL: Final = ("R07", "R14", "R18")
 """Rules that only hold for a whole rubric."""
 

@@ -1,10 +1,9 @@
 """What every stage of a rubric's making works with, and what the stages hand to each other."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any
 
 from attrs import define, field, frozen
 
@@ -171,7 +170,3 @@ def _identity(researcher: Researcher) -> dict[str, Any]:
         "version": researcher.version,
         **(dict(own) if isinstance(own, Mapping) else {}),
     }
-
-
-SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-"""Names that may stand in a file's."""
