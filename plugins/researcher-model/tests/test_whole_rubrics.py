@@ -66,7 +66,10 @@ def _text(content):
 
 
 def of_openai(body):
-    """The same of a request in the format of Chat Completions."""
+    """The same of a request in the format of Chat Completions, or of the Responses API."""
+    if "input" in body:
+        system, asked = (next(m["content"] for m in body["input"] if m.get("role") == role) for role in ("system", "user"))
+        return system, asked, [one["output"] for one in body["input"] if one.get("type") == "function_call_output"]
     system, asked = (next(m["content"] for m in body["messages"] if m["role"] == role) for role in ("system", "user"))
     return system, asked, [m["content"] for m in body["messages"] if m["role"] == "tool"]
 
@@ -96,6 +99,9 @@ def openai_server(think=researching):
         said = think(question, told, writes="You write the criteria" in system)
         if isinstance(said, Served):
             return said
+        if "input" in asked.body:
+            output = [wire.message(said)] if isinstance(said, str) else [wire.function_call(*said, id=f"call_{len(told)}")]
+            return Served(events=wire.stream(wire.response(output)))
         made = wire.completion(said) if isinstance(said, str) else None
         made = made or wire.completion(None, finish="tool_calls", calls=[wire.called(*said, id=f"call_{len(told)}")])
         return Served(events=wire.chunks(made)) if asked.body.get("stream") else Served(body=made)
@@ -113,11 +119,11 @@ def desk(tmp_path, monkeypatch):
     return tmp_path
 
 
-def settings(folder, **urls):
+def settings(folder, api="chat", **urls):
     """Where providers are, and what their models cost."""
     tables = []
     for provider, url in urls.items():
-        more = 'key_variable = "OPENAI_API_KEY"\n' if provider == "openai" else ""
+        more = f'key_variable = "OPENAI_API_KEY"\napi = "{api}"\n' if provider == "openai" else ""
         name = CLAUDE if provider == "anthropic" else GPT
         tables.append(f'[run.models.{provider}]\nbase_url = "{url}"\npatience_seconds = 1\n{more}')
         tables.append(f'[run.models.{provider}.prices."{name.partition("/")[2]}"]\ninput = 1000.0\noutput = 2000.0\n')
@@ -190,13 +196,15 @@ def test_checked_and_graded_like_any_other(desk):
         json.dumps({"text": "Total assets at the end of FY2022 were USD 3,598.8 million. The operating margin was 14.3%."})
     )
     graded = CliRunner().invoke(rubric, ["grade", "--json", "rubric", "answers.json"])
+    assert graded.exit_code == 0, graded.exception
     (score,) = json.loads(graded.output).values()
     assert (score["points"], score["all_pass"]) == ("100.00", True)
 
 
-def test_two_models_of_two_families(desk):
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_two_models_of_two_families(desk, api):
     with anthropic_server() as one, openai_server() as other:
-        settings(desk, anthropic=one.url, openai=f"{other.url}/v1")
+        settings(desk, api, anthropic=one.url, openai=f"{other.url}/v1")
         told = generate("--writer", CLAUDE, "--reviewer", GPT)
         asked = other.asked
     rubric = made(desk)
@@ -208,6 +216,7 @@ def test_two_models_of_two_families(desk):
     # Until it has opened the page itself the reviewer is told neither the value nor where it stands.
     first = [one.sent for one in asked if not of_openai(one.body)[2]]
     assert len(first) == 2
+    assert {one.path for one in asked} == {"/v1/chat/completions" if api == "chat" else "/v1/responses"}
     for figure in ("3,598.8", "3598", "688.0", "4,812.4", "14.29", "orchard-2022"):
         assert not [text for text in first if figure in text]
     assert all("Derive the value from the sources alone" in text for text in first)  # the pack's words for its role

@@ -97,7 +97,7 @@ class Loop:
         warning = wording.LAST.format(left=left) if 0 < left <= WARN else ""
         if not calls:
             self._fruitless += 1
-            nudge = wording.CUT if reply.finish == "length" else wording.NUDGE
+            nudge = {"length": wording.CUT, "invalid": wording.BROKEN}.get(reply.finish, wording.NUDGE)
             self._messages.append(ChatMessage("assistant", reply.text[:MAX_SAID].strip() or "(nothing)"))
             self._messages.append(ChatMessage("user", "\n".join(filter(None, (nudge, warning)))))
             return False

@@ -16,6 +16,7 @@ NUDGE: Final = "Nobody reads what stands outside a call of a tool. Call one; whe
 BY_TEXT: Final = """You have no tools of your own. Reply with one JSON object that names the tool and holds its arguments as the text of a JSON object:
 {{"tool": "find_documents", "arguments": "{{\\"words\\": \\"…\\"}}"}}. You are then told the result. The tools, with the schemas of their arguments:
 {tools}"""
+BROKEN: Final = "The arguments of your call could not be read as one JSON object. Call it again."
 CUT: Final = "Your reply was cut at its length limit. Be shorter: one call of a tool."
 LAST: Final = "You have {left} replies left: hand in what you can ground, and leave the rest unresolved."
 LEFT_OUT: Final = "(left out for want of room; ask again if you need it)"
@@ -57,5 +58,15 @@ def digest(role: str) -> str:
     """SHA-256 over everything that a role is told in words, whatever the question."""
     from finassay_researcher_model import prompts
 
-    words = [system(role), [[t.name, t.description, t.schema] for t in tools(role)], NUDGE, BY_TEXT, CUT, LAST, LEFT_OUT, prompts.words()]
+    words = [
+        system(role),
+        [[t.name, t.description, t.schema] for t in tools(role)],
+        NUDGE,
+        BY_TEXT,
+        BROKEN,
+        CUT,
+        LAST,
+        LEFT_OUT,
+        prompts.words(),
+    ]
     return hashlib.sha256(json.dumps(words, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
