@@ -135,6 +135,7 @@ def test_the_command_on_a_small_folder(tmp_path):
         "statements": "no documents.jsonl, no corpus/",
         "experts": "no expert_rubrics.jsonl",
         "recall": "no generated rubrics (--generated)",
+        "answers": "no generated rubrics (--generated)",
     }
     lenient = told["grading"]["groups"]["all"]["lenient"]
     assert lenient["intervals"]["kappa"]["value"] == pytest.approx(lenient["kappa"])
@@ -206,7 +207,7 @@ def whole(folder: Path):
     (made / "rubric.json").write_text(rubric_json(rubric))
 
 
-ALL = {"statements", "grading", "experts", "recall"}
+ALL = {"statements", "grading", "experts", "recall", "answers"}
 
 
 def measured(folder, *more):
@@ -222,18 +223,20 @@ def test_everything_is_measured_where_everything_is_there(tmp_path):
     assert set(told) == {*ALL, "not_measured"}
     assert told["not_measured"] == {}
     assert told["recall"]["recall_any_route"] == told["recall"]["precision"] == 1
+    assert (told["answers"]["answers"], told["answers"]["lenient"]["kappa"]["value"]) == (2, 1)
+    assert told["answers"]["strict"]["tracking"]["order_accuracy"]["value"] == 1
     assert CliRunner().invoke(command, ["measure", str(tmp_path)]).exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("name", "lost"),
     [
-        ("questions.jsonl", {"statements", "grading"}),
+        ("questions.jsonl", {"statements", "grading", "answers"}),
         ("documents.jsonl", {"statements"}),
         ("corpus", {"statements"}),
-        ("responses.jsonl.gz", {"grading"}),
+        ("responses.jsonl.gz", {"grading", "answers"}),
         ("expert_rubrics.jsonl", {"experts"}),
-        ("generated", {"recall"}),
+        ("generated", {"recall", "answers"}),
     ],
 )
 def test_what_is_absent_is_told_and_the_rest_measured(tmp_path, name, lost):

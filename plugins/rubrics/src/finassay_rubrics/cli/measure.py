@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from finassay_rubrics.measure.statements import Record
 
 EXPERTS = "expert_rubrics.jsonl"
-PARTS = ("statements", "grading", "experts", "recall")
+PARTS = ("statements", "grading", "experts", "recall", "answers")
 
 
 @click.command("measure")
@@ -34,7 +34,7 @@ def command(
     folder: Path, parts: tuple[str, ...], families: tuple[str, ...], half: int | None, generated: Path | None, as_json: bool
 ) -> None:
     """Measure what can be measured on FOLDER, and say what cannot: values that offline families find, grading beside human labels, experts'
-    rubrics, and how many of the experts' values generated rubrics state.
+    rubrics, how many of the experts' values generated rubrics state, and labelled answers graded by generated rubrics.
 
     FOLDER may hold questions.jsonl, documents.jsonl, corpus/NAME.jsonl, responses.jsonl (each also as .jsonl.gz), expert_rubrics.jsonl
     and generated/; each may be missing.
@@ -50,6 +50,7 @@ def command(
         "grading": lambda: _grading(folder, half),
         "experts": lambda: _experts(folder),
         "recall": lambda: _recall(folder, made),
+        "answers": lambda: _answers(folder, made),
     }
     for name in (name for name in PARTS if name in chosen and name not in absent):
         found = ways[name]()
@@ -87,6 +88,11 @@ def _absent(folder: Path, made: Path) -> dict[str, str]:
             "expert_rubrics.jsonl or questions.jsonl": has["expert_rubrics"] or has["questions"],
             "generated rubrics (--generated)": made.is_dir(),
         },
+        "answers": {
+            "questions.jsonl": has["questions"],
+            "responses.jsonl": has["responses"],
+            "generated rubrics (--generated)": made.is_dir(),
+        },
     }
     lacking = {part: [name for name, there in own.items() if not there] for part, own in needs.items()}
     return {part: f"no {', no '.join(names)}" for part, names in lacking.items() if names}
@@ -102,6 +108,12 @@ def _recall(folder: Path, made: Path) -> dict[str, Any] | str:
     from finassay_rubrics.measure.recall import recall_json
 
     return recall_json(folder, made)
+
+
+def _answers(folder: Path, made: Path) -> dict[str, Any] | str:
+    from finassay_rubrics.measure.answering import answering_json
+
+    return answering_json(folder, made)
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -203,9 +215,10 @@ def _print(told: dict[str, Any]) -> None:
         figures = {k: v for k, v in told.get(name, {}).items() if not isinstance(v, list)}
         if figures:
             _table(out, title, ("figure", "value"), [(k.replace("_", " "), _shown(v)) for k, v in figures.items()])
-    for name in ("unmatched", "without_rubric"):
-        for row in told.get("recall", {}).get(name, ())[:200]:
-            out.print(f"  {name.replace('_', ' ')}: {row}", markup=False, highlight=False)
+    for row in told.get("recall", {}).get("unmatched", ())[:200]:
+        out.print(f"  unmatched: {row}", markup=False, highlight=False)
+    if "answers" in told:
+        _print_answers(out, told["answers"])
     for name, why in told.get("not_measured", {}).items():
         out.print(f"not measured: {name}: {why}", markup=False, highlight=False)
 
@@ -224,6 +237,25 @@ def _table(out: "Console", title: str, heads: tuple[str, ...], rows: Sequence[tu
 
 def _shown(value: Any) -> str:
     return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def _print_answers(out: "Console", told: dict[str, Any]) -> None:
+    names = ("accuracy", "kappa", "macro_f1")
+    tracked = ("pearson", "spearman", "kendall", "order_accuracy")
+    rows = []
+    for profile in ("strict", "lenient"):
+        own = told[profile]
+        found = [(name, own[name]) for name in names] + [(name, (own["tracking"] or {}).get(name)) for name in tracked]
+        rows += [(profile, name.replace("_", " "), *_bounded(one)) for name, one in found]
+        rows += [(profile, name.replace("_", " "), str(own[name]), "") for name in own if name.startswith("called_")]
+    title = f"{told['answers']} labelled answers to {told['questions']} questions, graded by generated rubrics"
+    _table(out, title, ("profile", "figure", "value", "95 %"), rows)
+
+
+def _bounded(one: dict[str, Any] | None) -> tuple[str, str]:
+    if one is None:
+        return "undefined", ""
+    return _shown(one["value"]), f"{one['low']:.3f}, {one['high']:.3f}" if one["low"] is not None else ""
 
 
 def _more(intervals: dict[str, Any]) -> tuple[str, str]:

@@ -26,7 +26,7 @@ MAX_RUBRICS: Final = 20_000
 
 def recall_json(folder: Path, made: Path) -> dict[str, Any] | str:
     """Counts over queries that have both, or why there are none. Raises `InvalidFileError`."""
-    generated = {_plain(rubric.query): rubric for rubric in _rubrics(made)}
+    generated = {plain(rubric.query): rubric for rubric in rubrics_in(made)}
     if not generated:
         return f"no rubric.json below {made.name}/"
     rows = list(_by_rubric(folder, generated)) or list(_by_key(folder, generated))
@@ -48,13 +48,15 @@ def recall_json(folder: Path, made: Path) -> dict[str, Any] | str:
     }
 
 
-def _rubrics(made: Path) -> Iterator[Rubric]:
+def rubrics_in(made: Path) -> Iterator[Rubric]:
+    """Every `rubric.json` below a folder, at most `MAX_RUBRICS`. Raises `InvalidFileError`."""
     for number, path in enumerate(sorted(made.rglob("rubric.json"))):
         if number < MAX_RUBRICS:
             yield read_rubric(path)
 
 
-def _plain(query: str) -> str:
+def plain(query: str) -> str:
+    """A query by its words alone."""
     return " ".join(query.split()).casefold()
 
 
@@ -62,7 +64,7 @@ def _by_rubric(folder: Path, generated: dict[str, Rubric]) -> Iterator[dict[str,
     """A row for each expert's rubric that has figures; None where nothing was generated for it."""
     path = folder / "expert_rubrics.jsonl"
     for expert in read(path, datetime.now(UTC).date(), VALS) if path.is_file() else ():
-        own = generated.get(_plain(expert.query))
+        own = generated.get(plain(expert.query))
         if not numeric(expert):
             continue
         if own is None:
@@ -85,7 +87,7 @@ def _by_key(folder: Path, generated: dict[str, Rubric]) -> Iterator[dict[str, An
         query, key = str(row["question"]), str(row["answer"])
         if keyed(query, key, str(row.get("company") or "")) is None:
             continue
-        own = generated.get(_plain(query))
+        own = generated.get(plain(query))
         if own is None:
             yield None
             continue
