@@ -25,7 +25,17 @@ _CONTROL: Final = re.compile("[\x00\ud800-\udfff]")
 
 def indexed(text: str) -> str:
     """Text as it is indexed: words joined over line ends, compatible letters folded."""
-    return _CONTROL.sub(" ", unicodedata.normalize("NFKC", _JOINTS.sub("", text)))
+    text = text.replace("\0", " ")
+    if text.isascii():
+        return text
+    if any(joint in text for joint in "\ufffe\u00ad\u2010\u2011"):
+        text = _JOINTS.sub("", text)
+    text = unicodedata.normalize("NFKC", text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return _CONTROL.sub(" ", text)
+    return text
 
 
 def words_of(query: str) -> list[str]:

@@ -89,6 +89,10 @@ def merged(tokens: Tokens) -> Tokens:
     out: list[Token] = []
     place = 0
     while place < len(tokens):
+        if tokens[place].text[0].isalpha():  # no figure begins with a letter
+            out.extend(_without_leader(tokens[place]))
+            place += 1
+            continue
         best = None
         for length in range(min(4, len(tokens) - place), 0, -1):
             parts = tokens[place : place + length]
