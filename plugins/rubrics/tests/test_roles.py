@@ -231,6 +231,7 @@ def test_a_global_reviewer_that_says_nothing_usable_leaves_the_rubric_to_a_perso
     rubric = made(out, global_reviewer=by)
     assert rubric.status == "queued"
     assert "whole-rubric: the global reviewer fake/model gave nothing that holds in 3 tries" in rubric.queued[0]
+    assert len(by.model.requests) == 3
     decide(RubricFolder(out), "whole-rubric", Decision(decision="accept", by="desk"))
     assert made(out, global_reviewer=by).status == "final"
 

@@ -36,7 +36,15 @@ def _composed(work: Work, obligations: Sequence[Obligation], parts: Mapping[str,
     if composer.id == RuleComposer.id or len(obligations) < 2:
         return RuleComposer().compose(obligations, criteria).moves
     shown = composer.shown(obligations, criteria)
-    made = once(work.folder, "composition", shown, lambda: composer.compose(obligations, criteria), Composition.data, Composition.from_data)
+    made = once(
+        work.folder,
+        "composition",
+        shown,
+        lambda: composer.compose(obligations, criteria),
+        Composition.data,
+        Composition.from_data,
+        work.failed,
+    )
     wrong = made.failed or next((words_of(v) for v in move_violations(obligations, made.moves)), "")
     if wrong:
         work.told(f"composition: the frozen points stand: {wrong}")

@@ -26,10 +26,12 @@ def once(
     call: Callable[[], P],
     data: Callable[[P], dict[str, Any]],
     product: Callable[[dict[str, Any]], P],
+    failed: dict[str, Any],
 ) -> P:
     """The product of `call` for what is shown, kept in `KIND/DIGEST.json` as `data` gives it; `product` reads that.
 
-    A product that failed is written down and asked for again. Raises what `call` raises.
+    A product that failed is written down, and asked for again only by another process: `failed` are those of this one. Raises what `call`
+    raises.
     """
     digest = hashlib.sha256(json.dumps(shown, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
     name = f"{kind}/{digest[:16]}.json"
@@ -41,6 +43,8 @@ def once(
             raise InvalidFileError(f"{folder.root / name}: cannot be read: {error}"[:300]) from error
         if kept.get("shown_sha256") == digest and not found.failed:
             return found
-    made = call()
+    made: P = failed[name] if name in failed else call()
+    if made.failed:
+        failed[name] = made
     folder.write(name, {"shown_sha256": digest, **data(made)})
     return made

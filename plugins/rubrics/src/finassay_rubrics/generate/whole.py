@@ -59,7 +59,7 @@ def looked_at(work: Work, rubric: Rubric, parts: Mapping[str, Part]) -> Look:
     if reviewer is None:
         return Look(())
     shown = reviewer.shown(rubric)
-    look = once(work.folder, "looks", shown, lambda: reviewer.look(rubric), Look.data, Look.from_data)
+    look = once(work.folder, "looks", shown, lambda: reviewer.look(rubric), Look.data, Look.from_data, work.failed)
     if look.failed:
         work.told(f"whole rubric: {look.failed}")
     settled = by_person(rubric.criteria) | _waiting(parts)

@@ -106,6 +106,8 @@ class Work:
     validate: bool = True
     """False tries out what the validator is worth."""
     told: Told = silent
+    failed: dict[str, Any] = field(init=False, factory=dict)
+    """Looks and compositions of which nothing held, by the names of their files: this process asks no more for them."""
 
     def rubric(
         self, obligations: Sequence[Obligation], criteria: Sequence[Criterion], topics: Sequence[Topic], moves: Sequence[Move]
