@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import combinations
@@ -15,7 +15,7 @@ from finassay_rubrics.budget import MAX_TIMES, MIN_POINTS, move_violations, move
 from finassay_rubrics.grading.score import topic_of
 from finassay_rubrics.record.quotes import quote_digest
 from finassay_rubrics.record.rubric import ANY, Criterion, Evidence, Route, Rubric
-from finassay_rubrics.validate.wording import similarity, wording_problem
+from finassay_rubrics.validate.wording import shared, wording_problem, words_in
 
 NEAR = 0.85
 REPORTING_LAG = timedelta(days=5)
@@ -174,12 +174,19 @@ def duplicates(product: Mapping[str, Json]) -> tuple[Violation, ...]:
         for cell, ids in cells.items()
         if len(ids) > 1
     ]
-    years = re.compile(r"\d+")
-    for first, second in combinations(rubric.criteria, 2):
-        alike = years.findall(first.text) == years.findall(second.text) and similarity(first.text, second.text) > NEAR
-        if alike and not (first.metric and second.metric and first.metric != second.metric):
-            found.append(Violation("R13", f"criterion {second.id}", f"is worded like {first.id}"))
+    found += _worded_alike(rubric.criteria)
     return tuple(found)
+
+
+def _worded_alike(criteria: Sequence[Criterion]) -> Iterator[Violation]:
+    """Criteria whose texts have the same figures and nearly the same words, unless they are about different metrics."""
+    by_figures = defaultdict(list)
+    for criterion in criteria:
+        by_figures[tuple(re.findall(r"\d+", criterion.text))].append((criterion, words_in(criterion.text)))
+    for group in by_figures.values():
+        for (first, some), (second, others) in combinations(group, 2):
+            if shared(some, others) > NEAR and not (first.metric and second.metric and first.metric != second.metric):
+                yield Violation("R13", f"criterion {second.id}", f"is worded like {first.id}")
 
 
 def gradable(product: Mapping[str, Json]) -> tuple[Violation, ...]:

@@ -31,10 +31,20 @@ def wording_problem(text: str) -> str:
     return ""
 
 
+COMMON: Final = frozenset(["the", "of", "a", "in", "states", "says", "and", "to", "for"])
+"""Words that every criterion has."""
+
+
+def words_in(text: str) -> frozenset[str]:
+    """A text's words, apart from those that every criterion has."""
+    return frozenset(re.findall(r"[a-z0-9]+", text.lower())) - COMMON
+
+
+def shared(some: frozenset[str], others: frozenset[str]) -> float:
+    """Share of words that two texts have in common, from 0 to 1."""
+    return len(some & others) / len(some | others) if some or others else 1.0
+
+
 def similarity(first: str, second: str) -> float:
-    """Share of words that two texts have in common, from 0 to 1, apart from those that every criterion has."""
-    one, two = (
-        set(re.findall(r"[a-z0-9]+", text.lower())) - {"the", "of", "a", "in", "states", "says", "and", "to", "for"}
-        for text in (first, second)
-    )
-    return len(one & two) / len(one | two) if one | two else 1.0
+    """The same for texts."""
+    return shared(words_in(first), words_in(second))
