@@ -1,14 +1,17 @@
 """`finassay rubric grade`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from finassay.api.errors import UsageError
+
 if TYPE_CHECKING:
+    from finassay.api.grading import Judge
     from finassay.api.guidance import Rule
     from finassay_rubrics.grading.score import Score
 
@@ -20,35 +23,102 @@ if TYPE_CHECKING:
 @click.option(
     "--guidance", "packs", multiple=True, default=("general",), show_default=True, help="Guidance pack whose rules on grades are held to."
 )
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    help="PROVIDER/NAME of a model that judges what is no figure, date or format; repeat for a panel of different families.",
+)
+@click.option("-o", "--judge-option", "options", multiple=True, help="An option of the judge, as KEY=VALUE: isolate=false, effort=low.")
+@click.option("--keep", type=click.Path(path_type=Path), help="Folder that keeps the judge's replies and costs: nothing is paid for twice.")
+@click.option("--budget", type=click.FloatRange(min=0, min_open=True), help="Dollars that the judge may cost in all.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--details/--no-details", default=True, help="Print every criterion.")
-def command(rubric: Path, answers: tuple[Path, ...], profile: Any, packs: tuple[str, ...], as_json: bool, details: bool) -> None:
+def command(
+    rubric: Path,
+    answers: tuple[Path, ...],
+    profile: Any,
+    packs: tuple[str, ...],
+    judges: tuple[str, ...],
+    options: tuple[str, ...],
+    keep: Path | None,
+    budget: float | None,
+    as_json: bool,
+    details: bool,
+) -> None:
     """Grade answers by a rubric: points, gated points, all-pass; every verdict with what it rests on.
 
     ANSWERS are text files, or JSON files with a list of objects that have `text`. Exit code 1 where verdicts break a rule of the guidance.
+    Without --judge, words are graded by stated rules.
     """
     from finassay.catalog.catalog import Catalog
     from finassay_rubrics.cli.guidance import guidance_of
+    from finassay_rubrics.grading.by_judge import JudgedMeaning, identity_of
     from finassay_rubrics.grading.grade import Grader
     from finassay_rubrics.grading.score import topic_of
     from finassay_rubrics.record.answers import read_answers
     from finassay_rubrics.record.reading import read_rubric
 
     read = read_rubric(rubric)
-    grader = Grader(read, profile)
-    graded = {answer.name: grader.grade(answer.text).score for path in answers for answer in read_answers(path)}
+    given = [answer for path in answers for answer in read_answers(path)]
+    meaning = JudgedMeaning(judge_of(judges, options, keep, budget), read.query) if judges else None
+    grader = Grader(read, profile, meaning)
+    graded: dict[str, Score] = {}
+    steering: dict[str, list[str]] = {}
+    for answer in given:
+        name = _name(answer.name, graded)
+        graded[name] = grader.grade(answer.text).score
+        if meaning is not None:
+            steering[name], meaning.steering = meaning.steering, []
     rules, topics = guidance_of(Catalog.installed(), packs).rules, {c.id: topic_of(c) for c in read.criteria}
     broken = {name: _broken(score_json(one), topics, rules) for name, one in graded.items()}
     if as_json:
-        told = {name: {**score_json(one), "broken_rules": broken[name]} for name, one in graded.items()}
+        judged = {} if meaning is None else {"judge": identity_of(meaning.judge)}
+        told = {
+            name: {**score_json(one), "broken_rules": broken[name], **judged, **({"steering": steering[name]} if judged else {})}
+            for name, one in graded.items()
+        }
         click.echo(json.dumps(told, indent=1, ensure_ascii=False))
     else:
         _print(graded, {c.id: c.text for c in read.criteria}, details)
         for name, lines in broken.items():
             for line in lines:
                 click.echo(f"{name}: {line}")
+        for name, passages in steering.items():
+            if passages:
+                click.echo(f"{name}: {len(passages)} passages try to steer the grading; they earned and cost nothing")
     if any(broken.values()):
         raise SystemExit(1)
+
+
+def _name(name: str, taken: "Mapping[str, Score]") -> str:
+    """The name of an answer, told apart from others of the same name."""
+    return name if name not in taken else next(f"{name} ({n})" for n in range(2, len(taken) + 3) if f"{name} ({n})" not in taken)
+
+
+def judge_of(names: tuple[str, ...], options: tuple[str, ...], keep: Path | None, budget: float | None) -> "Judge":
+    """The judge `model` over one model or a panel, each criterion asked alone. Raises `UsageError` or `CatalogError`."""
+    from finassay.catalog.catalog import Catalog
+    from finassay_rubrics.cli.generate import affordable, models_of
+
+    chosen: dict[str, Any] = {"isolate": True, **({"model": names[0]} if len(names) == 1 else {"panel": list(names)})}
+    for pair in options:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--judge-option {pair!r}: expected KEY=VALUE")
+        chosen[key] = _value(value)
+    catalog = Catalog.installed()
+    models = models_of(catalog, keep, budget)
+    judge: Judge = catalog.create("judge", "model", chosen, models.to("judge"))[0]
+    affordable(models)
+    return judge
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _broken(score: dict[str, Any], topics: dict[str, str | None], rules: "Sequence[Rule]") -> list[str]:
@@ -81,6 +151,8 @@ def score_json(score: "Score") -> dict[str, Any]:
                 "value": r.found.value,
                 "quote": r.found.quote,
                 "span": r.found.span,
+                "consistent_with_error": r.found.consistent_with_error,
+                "consistent_with_error": r.found.consistent_with_error,
             }
             for r in score.results
         ],

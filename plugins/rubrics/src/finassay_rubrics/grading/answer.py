@@ -12,7 +12,7 @@ from finassay_rubrics.grading.tables import Table, tables, without_tables
 from finassay_rubrics.grading.vocabulary import spread
 
 MAX_SENTENCES: Final = 3_000
-MAX_SENTENCE: Final = 4_000
+MAX_SENTENCE: Final = 2_000
 """Characters of one sentence; a longer one goes on as another."""
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from finassay_rubrics.grading.answer import Answer, Sentence
 from finassay_rubrics.grading.by_number import Figures
@@ -84,6 +84,16 @@ def grade_direction(view: RubricView, criterion: Criterion, route: Route, read: 
         return read.placed(Found("unmet", f"it says {told.way}, its own figures say {shown}", span, quote, by=PROGRAM))
     right = said == wanted or ((wanted or "").startswith("not ") and said != (wanted or "")[4:])
     return read.placed(Found("met" if right else "unmet", f"expected {wanted}, said {said}", span, quote, by=RULES))
+
+
+def against_figures(view: RubricView, criterion: Criterion, route: Route, found: Found, figures: Figures) -> Found:
+    """A judge's verdict on a direction, unmet where the answer's own figures say otherwise."""
+    narrow = cell_of(criterion.text, "", view.entities, change=True)
+    wanted = way_of(str(route.value), lower_is_better=bool(spread(narrow.words) & LOWER_IS_BETTER))
+    shown = shown_direction(view, criterion, figures)
+    if found.outcome != "met" or shown is None or wanted is None or _agree(wanted, shown):
+        return found
+    return evolve(found, outcome="unmet", why=f"it says {wanted}, its own figures say {shown}", by=PROGRAM)
 
 
 def _agree(told: str, shown: str) -> bool:

@@ -64,4 +64,4 @@ def _ratios(answer: Answer) -> list[tuple[str, int]]:
                 found += [(n.text, n.decimals) for n in own if n.kind in ("percent", "times") or (n.kind == "plain" and row_of_ratios)]
     if answer.tables:
         return found
-    return [(n.text, n.decimals) for n in numbers(answer.text, answer.ignore) if n.kind in ("percent", "times")]
+    return [(n.text, n.decimals) for one in answer.sentences for n in one.numbers if n.kind in ("percent", "times")]

@@ -18,7 +18,7 @@ from typing import Final
 from attrs import define, field, frozen
 
 from finassay_rubrics.grading.by_date import grade_date
-from finassay_rubrics.grading.by_direction import grade_direction, is_direction
+from finassay_rubrics.grading.by_direction import against_figures, grade_direction, is_direction
 from finassay_rubrics.grading.by_fault import grade_fault
 from finassay_rubrics.grading.by_number import PROGRAM, Figures
 from finassay_rubrics.grading.by_word import grade_word
@@ -66,8 +66,9 @@ class Grader:
         for criterion in self.rubric.criteria:
             if criterion.status == "unresolved":
                 continue
-            findings[criterion.id] = figures.grade(criterion) if criterion.kind == "numeric" else {}
-            for route in () if criterion.kind == "numeric" else criterion.expected or (Route(value=criterion.text),):
+            figure = criterion.kind == "numeric" and criterion.scope == "answer"
+            findings[criterion.id] = figures.grade(criterion) if figure else {}
+            for route in () if figure else criterion.expected or (Route(value=criterion.text),):
                 found = self._by_program(criterion, route, reading)
                 if found is None:
                     asked.append((criterion, route))
@@ -80,6 +81,8 @@ class Grader:
 
     def _by_program(self, criterion: Criterion, route: Route, reading: Reading) -> Found | None:
         """Formats and dates; None for what is left to a judge or to the rules."""
+        if criterion.scope != "answer":
+            return Found("cannot assess", f"it is about the {criterion.scope}, and only the answer is here", by=PROGRAM)
         if criterion.kind in FIRST and not route.evidence:
             met, why = check_format(criterion.text, str(route.value), reading.main.answer)
             if met is not None:
@@ -91,9 +94,14 @@ class Grader:
     def _of_meaning(self, asked: list[Question], reading: Reading, figures: Figures) -> list[Found]:
         judged = self.meaning(asked, reading.given) if self.meaning is not None and asked else [None] * len(asked)
         return [
-            found if found is not None else self._by_rules(criterion, route, reading, figures)
+            self._settled(criterion, route, found, figures) if found is not None else self._by_rules(criterion, route, reading, figures)
             for (criterion, route), found in zip(asked, judged, strict=True)
         ]
+
+    def _settled(self, criterion: Criterion, route: Route, found: Found, figures: Figures) -> Found:
+        """A judge's verdict, held against the figures where it is about a direction."""
+        directed = criterion.kind == "categorical" and is_direction(criterion, route)
+        return against_figures(self._view, criterion, route, found, figures) if directed else found
 
     def _by_rules(self, criterion: Criterion, route: Route, reading: Reading, figures: Figures) -> Found:
         if criterion.kind == "prohibited" or criterion.polarity == "negative":

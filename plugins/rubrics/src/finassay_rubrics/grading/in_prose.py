@@ -15,7 +15,7 @@ from finassay_rubrics.grading.compare import can_be
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number, UnitKind
 from finassay_rubrics.grading.vocabulary import ALTERNATIVE, AVERAGE, CHANGE, spread
-from finassay_rubrics.grading.years import PART, YEAR, marked, part_in, years_of
+from finassay_rubrics.grading.years import YEAR, marked, part_in, years_of
 
 WINDOW: Final = 400
 """Characters before and after a figure that can speak of it."""
@@ -238,7 +238,7 @@ def _clause(one: Sentence, number: Number, cell: Cell) -> frozenset[str]:
 
 def _of_part(one: Sentence, number: Number, cell: Cell) -> bool:
     """Whether a figure is of the part of the year that is asked about: the last one named before it, or the one after it."""
-    if not cell.part and not PART.search(one.text):
+    if not cell.part and not part_in(one.text):
         return True
     at, end = number.start - one.start, number.end - one.start
     place = bisect_left(one.numbers, number.start, key=lambda n: n.start)

@@ -4,8 +4,10 @@ A fiscal year is told by its end, not by a bare number: `February 3, 2024` is th
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import date
+from functools import lru_cache
 from typing import Final
 
 from attrs import frozen
@@ -78,13 +80,18 @@ class Calendar:
 PLAIN: Final = Calendar()
 
 
-def marked(text: str, calendar: Calendar = PLAIN) -> list[tuple[int, int, str]]:
+_DATED: Final = re.compile(r"\d[-/.]\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=8_192)
+def marked(text: str, calendar: Calendar = PLAIN) -> tuple[tuple[int, int, str], ...]:
     """(start, end, fiscal year of four digits) of each year; of a year that is named together with its end only the name."""
     years = [(m.start(), m.end(), m[1] or f"20{m[2] or m[3]}") for m in YEAR.finditer(text)]
-    days = [d for d in dates(text) if d.day is not None] if years else []
+    days = [d for d in dates(text) if d.day is not None] if years and _DATED.search(text) else []
     if not days:
-        return years
-    ends = {index: d for d in days for index, y in enumerate(years) if d.start <= y[0] < d.end}
+        return tuple(years)
+    starts = [y[0] for y in years]
+    ends = {index: d for d in days for index in range(bisect_left(starts, d.start), bisect_left(starts, d.end))}
     found = []
     for index, (start, end, year) in enumerate(years):
         day = ends.get(index)
@@ -98,7 +105,7 @@ def marked(text: str, calendar: Calendar = PLAIN) -> list[tuple[int, int, str]]:
         if after and _NAMED.match(text[day.end : after[0]]):
             continue
         found.append((day.start, day.end, calendar.label_of(day)))
-    return found
+    return tuple(found)
 
 
 def years_in(text: str, calendar: Calendar = PLAIN) -> list[str]:
@@ -106,6 +113,7 @@ def years_in(text: str, calendar: Calendar = PLAIN) -> list[str]:
     return [year for _, _, year in marked(text, calendar)]
 
 
+@lru_cache(maxsize=8_192)
 def part_in(text: str) -> str:
     """The part of a year that a text names last: `Q2`, `H1`; empty for none."""
     found = ""
