@@ -141,6 +141,8 @@ def test_the_command_converts_and_tells_the_form(tmp_path):
         (VALS, "{"),
         (VALS, "[1]"),
         (VALS, "5"),
+        (VALS, "["),
+        (VALS, "[" * 100_000),
         (VALS, '{"question": "q", "rubric": [{"operator": "other", "criteria": "x"}]}'),
         (VALS, '{"question": "q", "rubric": []}'),
         (VALS, '{"question": "", "rubric": [{"operator": "correctness", "criteria": "x"}]}'),
@@ -332,3 +334,13 @@ def test_the_command_reaches_every_form(tmp_path):
         done = run(command, ["convert", str(target), str(tmp_path / "own.json"), "--to", "rubric"])
         assert done.exit_code == 0, (form, done.output, done.exception)
         assert read_rubric(tmp_path / "own.json").query == VALS_ROW["question"]
+
+
+def test_rows_as_one_json_list(tmp_path):
+    path = tmp_path / "rows.json"
+    for row, form in ((VALS_ROW, VALS), (HEALTH_ROW, HEALTHBENCH)):
+        path.write_text(json.dumps([row, row], indent=1))
+        assert len(read(path, DAY)) == len(read(path, DAY, form)) == 2
+    path.write_text("[]")
+    with pytest.raises(FinassayError):
+        read(path, DAY)

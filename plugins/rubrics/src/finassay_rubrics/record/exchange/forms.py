@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -151,19 +151,28 @@ def to_autorubric(rubric: Rubric) -> Any:
 def _lines(one: Callable[[Mapping[str, Any], date], Rubric]) -> Callable[[str, date, str], list[Rubric]]:
     def read(text: str, cutoff: date, query: str) -> list[Rubric]:
         found = []
-        for number, line in enumerate(text.split("\n"), start=1):
-            if not line.strip():
-                continue
+        for where, parsed in _rows(text):
             try:
-                row = json.loads(line)
+                row = parsed()
                 if not isinstance(row, Mapping):
                     raise ValueError("expected an object")
                 found.append(one(row, cutoff))
             except (ValueError, RecursionError) as error:
-                raise ValueError(f"line {number}: {error}") from error
+                raise ValueError(f"{where}: {error}") from error
         return found
 
     return read
+
+
+def _rows(text: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Rows of JSON lines, or of one JSON list; each is parsed when it is asked for."""
+    if text.lstrip().startswith("["):
+        rows = json.loads(text)
+        yield from ((f"row {number}", lambda row=row: row) for number, row in enumerate(rows, start=1))
+        return
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield f"line {number}", lambda line=line: json.loads(line)  # type: ignore[misc]
 
 
 def _written(one: Callable[[Rubric], dict[str, Any]]) -> Callable[[Sequence[Rubric]], str]:
@@ -207,7 +216,7 @@ def form_of(path: Path, text: str) -> str:
     if path.suffix in (".toml", ".csv"):
         return rewardkit.REWARDKIT if path.suffix == ".toml" else finance_v2.VALS_V2
     try:
-        first = json.loads(next((line for line in text.split("\n") if line.strip()), ""))
+        first = next(_rows(text), ("", lambda: None))[1]()
     except (ValueError, RecursionError):
         first = None
     if isinstance(first, Mapping) and "rubrics" in first:
@@ -227,13 +236,14 @@ def read(path: Path, cutoff: date, form: str = "", query: str = "") -> list[Rubr
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFileError(f"{path}: cannot be read: {error}") from error
-    if not form and path.suffix == ".json" and f'"{rubric_spec.VERSION}"' not in text[:4_000]:
+    spec = path.suffix == ".json" and f'"{rubric_spec.VERSION}"' in text[:4_000]
+    if not form and path.suffix == ".json" and not spec and not text.lstrip().startswith("["):
         return [read_rubric(path)]
-    name = form or (rubric_spec.RUBRIC_SPEC if path.suffix == ".json" else form_of(path, text))
+    name = form or (rubric_spec.RUBRIC_SPEC if spec else form_of(path, text))
     try:
         found = FORMS[name].read(text, cutoff, query or path.stem)
-    except ValueError as error:
-        raise InvalidFileError(f"{path}: no {name} rubric: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidFileError(f"{path}: no {name} rubric: {' '.join(str(error).split())[:300]}") from error
     if not found:
         raise InvalidFileError(f"{path}: holds no rubric")
     return found
