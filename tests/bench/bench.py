@@ -1,6 +1,6 @@
 """`make bench`: what the harness and the grading cost. Ratios are from one run on one machine; nothing here is a test.
 
-python tests/bench/bench.py [help] [harness] [gateway] [grading] [regrading] [scale]
+python tests/bench/bench.py [help] [harness] [gateway] [grading] [regrading] [scale] [bank]
 """
 
 import resource
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import bank
 import gateway
 import grading
 import scale
@@ -152,6 +153,7 @@ if __name__ == "__main__":
         "grading": grading.bench_grading,
         "regrading": grading.bench_regrading,
         "scale": scale.bench_scale,
+        "bank": bank.bench_bank,
     }
     for name in sys.argv[1:] or benches:
         benches[name]()
