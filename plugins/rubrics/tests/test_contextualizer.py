@@ -2,19 +2,24 @@
 
 import copy
 import json
+import os
 import random
 from datetime import date
+from pathlib import Path
 
 import pytest
 from rubric_roles import reading, saying
 
 from finassay.api.errors import UsageError
 from finassay.api.guidance import Rule, Violation
+from finassay_rubrics.bank.vocabulary import vocabulary
 from finassay_rubrics.context.contextualize import context_for, contextualize
 from finassay_rubrics.context.places import NoPlaceError, Wanted, occurrences, placed
 from finassay_rubrics.guidance.general import GeneralPack, NoOptions
+from finassay_rubrics.metrics.table import table
 from finassay_rubrics.roles.contextualizer import ModelContextualizer
 from finassay_rubrics.roles.fence import CLOSE, OPEN, Fence, shown
+from finassay_rubrics.validate.context_rules import ARRAYS
 from finassay_rubrics.validate.rules import RULES, violations
 
 GENERAL = GeneralPack(NoOptions()).guidance
@@ -267,3 +272,41 @@ def test_what_is_told_ends_where_something_else_is_asked(query, told):
     from finassay_rubrics.context.bind import bind
 
     assert [d["span"] for d in bind(query)["deliverables"] if d["type"] == "explain"] == [told]
+
+
+# -- worked cases -----------------------------------------------------------------------------------------------------
+
+SHARED = Path(os.environ.get("FINASSAY_SHARED", Path(__file__).parents[4] / "shared"))
+WORKED = sorted(p.parent for p in (SHARED / "cases" / "rubrics").glob("*/context.json"))
+
+
+def said_of(context):
+    """A worked context's spans, without their offsets, as a model would say them."""
+
+    def known(array, canonical):
+        if array == "metrics":
+            return canonical.split(".")[0] if canonical.split(".")[0] in table().metrics else "other"
+        return (canonical if canonical in vocabulary().topics else "other") if array == "convention_topics" else ""
+
+    bindings = {array: [] for array in ARRAYS}
+    for array, items in context["bindings"].items():
+        for b in items:
+            entry = {"id": b["id"], "spans": [{"text": b["span"], "occurrence": 0}], "canonical": known(array, b.get("canonical", ""))}
+            entry |= {"refers_to": []} | ({"type": "explain"} if array == "deliverables" else {})
+            bindings[array].append(entry)
+    obligations = [{"what": b["id"], "bindings": [b["id"]]} for array in ("metrics", "deliverables") for b in bindings[array]]
+    parts = [{"deliverable": "compute", "metric": m} for m in sorted({b["canonical"] for b in bindings["metrics"]})]
+    signature = {"parts": parts, "issuers": "one issuer", "periods": "two periods"}
+    return {"bindings": bindings, "obligations": obligations, "signature": signature}
+
+
+@pytest.mark.skipif(not WORKED, reason="no worked rubrics: the shared folder is not beside the checkout (set FINASSAY_SHARED)")
+@pytest.mark.parametrize("folder", WORKED, ids=lambda p: p.name)
+def test_spans_are_placed_as_by_hand(folder):
+    worked = json.loads((folder / "context.json").read_text("utf-8"))
+    cutoff = date.fromisoformat(worked["cutoff"]["date"])
+    reader = ModelContextualizer(saying(said_of(worked)), GENERAL)
+    context = contextualize(worked["query"], cutoff, today=TODAY, contextualizer=reader)
+    for array, items in worked["bindings"].items():
+        by_hand = sorted((b["start"], b["end"]) for b in items)
+        assert [(b["start"], b["end"]) for b in context["bindings"][array]] == by_hand, array
