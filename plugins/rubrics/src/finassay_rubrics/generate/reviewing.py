@@ -64,7 +64,15 @@ def _given_away(question: Question, route: Route) -> str:
         words = " ".join(str(route.value).lower().split())
         return words[:60] if len(words.split()) > 3 and words in " ".join(told.lower().split()) else ""
     figures = set(_figures(route))
-    return next((shown for shown in _FIGURE.findall(told) if _plain(shown) in figures), "")
+    return next((shown for shown in _FIGURE.findall(told) if _plain(shown) in figures or _rounded(shown, route.value)), "")
+
+
+def _rounded(shown: str, value: Decimal) -> bool:
+    """Whether a figure with decimals is the value, rounded to them."""
+    decimals = len(shown.partition(".")[2])
+    if not decimals or len(shown.replace(",", "")) < 4:
+        return False
+    return abs(abs(value) - Decimal(shown.replace(",", ""))) <= Decimal(5).scaleb(-decimals - 1)
 
 
 def _figures(route: Route) -> Iterator[str]:
