@@ -466,3 +466,15 @@ def test_conventions_words_and_a_layout(desk, reviewer):
     assert cause["expected"][0]["value"] == "steel cost less than in fiscal 2021"
     assert cause["review"][0]["reason"] == "the same words"
     assert sum(float(c["points"]) for c in rubric["criteria"]) == pytest.approx(100)
+
+
+def test_without_this_distribution_it_is_one_line(desk, monkeypatch):
+    from finassay.catalog.catalog import Catalog
+
+    offers = Catalog.offers
+    monkeypatch.setattr(
+        Catalog, "offers", lambda self, kind=None: [o for o in offers(self, kind) if (o.kind, o.id) != ("researcher", "model")]
+    )
+    error = generate("--writer", CLAUDE, "--reviewer", "statements-b", fails=True)
+    assert str(error) == "no researcher that is a model is installed"
+    assert "finassay-researcher-model" in error.hint

@@ -38,7 +38,7 @@ DERIVES: Final[tuple[str, type[BaseModel]]] = ("Hand in the value, or why there 
 @cache
 def text(name: str) -> str:
     """A packaged prompt."""
-    return (resources.files("finassay_researcher_model") / "prompts" / f"{name}.md").read_text("utf-8")
+    return (resources.files("finassay_researcher_model") / "texts" / f"{name}.md").read_text("utf-8")
 
 
 def system(role: str) -> str:

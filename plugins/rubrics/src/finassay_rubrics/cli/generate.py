@@ -182,6 +182,8 @@ def _researcher(catalog: "Catalog", models: "ModelService", role: str, name: str
     own = dict(options.get(role, {}))
     if "/" in name:
         name, own = "model", {"model": name, **own}
+    if name == "model" and not any(offer.id == name for offer in catalog.offers("researcher")):
+        raise UsageError("no researcher that is a model is installed", hint="Install finassay-researcher-model, or take an offline one.")
     made: Researcher = catalog.create("researcher", name, own, models.to(role))[0]
     return made
 
