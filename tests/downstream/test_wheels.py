@@ -136,7 +136,10 @@ def test_an_institutions_guidance_from_its_wheel_changes_what_is_generated_and_r
     wheels = tmp_path / "wheels"
     shelves = (
         "core",
-        *(f"plugins/{n}" for n in ("sandbox-local", "sandbox-bubblewrap", "rubrics", "statements-a", "statements-b", "source-corpus")),
+        *(
+            f"plugins/{n}"
+            for n in ("sandbox-local", "sandbox-bubblewrap", "agree", "rubrics", "statements-a", "statements-b", "source-corpus")
+        ),
     )
     for source in (*shelves, "plugins/guidance-credit"):
         run(UV, "build", "--quiet", "--wheel", "--out-dir", wheels, source)
