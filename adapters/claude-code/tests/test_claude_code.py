@@ -1,30 +1,19 @@
 """The adapter with a stand-in for the program; tests/agents has the real one."""
 
 import json
-import threading
-import time
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from finassay.api.agent import Setting, TurnContext, Usage
-from finassay.api.channel import McpServer
+from finassay.api.agent import Usage
 from finassay.api.errors import AgentError, ProviderError, ProviderRefusedError
-from finassay.api.gateway import Access
-from finassay.api.sandbox import BoxSpec
-from finassay.api.task import Brief
 from finassay.testing.cases import ComponentConformance
 from finassay_claude_code.agent import ClaudeCodeAgent, ClaudeCodeOptions
-from finassay_sandbox_local.sandbox import LocalOptions, LocalSandbox
+from finassay_cli_kit.testing.standin import OPEN_BRIEF, held_by, way
 
 FAKE = str(Path(__file__).with_name("fake_claude.py"))
-ACCESS = Access(
-    {"anthropic": "http://127.0.0.1:9/anthropic", "mine": "http://127.0.0.1:9/mine"},
-    "throw-away-token",
-    (McpServer("price", "http://127.0.0.1:9/channels/price/mcp", {"Authorization": "Bearer throw-away-token"}),),
-)
-BRIEF = Brief("s1", "Work well.", 6, 60, ("price",), False)
+ACCESS = way("anthropic")
 
 
 class TestConformance(ComponentConformance):
@@ -34,34 +23,11 @@ class TestConformance(ComponentConformance):
     access = ACCESS
 
 
-class Session:
-    def __init__(self, workspace: Path, access: Access | None = ACCESS, brief: Brief = BRIEF, **options):
-        (workspace / "deliver").mkdir(parents=True, exist_ok=True)
-        self.agent = ClaudeCodeAgent(ClaudeCodeOptions(program=FAKE, **options))
-        self.box = LocalSandbox(LocalOptions()).open(BoxSpec(workspace, environment=dict(self.agent.capabilities.environment)))
-        self.workspace, self.log = workspace, []
-        self.agent.start(Setting(brief, self.box, access=access))
-
-    def send(self, text, turn=1, cut=lambda: False):
-        return self.agent.send(text, TurnContext(turn, 30, self.log.append, cut))
-
-    def told(self, kind):
-        return [event.data for event in self.log if event.kind == kind]
-
-
 @pytest.fixture
 def begin(tmp_path, monkeypatch):
     monkeypatch.delenv("CLAUDE_CODE_OAUTH_TOKEN", raising=False)
-    sessions = []
-
-    def make(**how):
-        sessions.append(Session(tmp_path / "workspace", **how))
-        return sessions[-1]
-
-    yield make
-    for session in sessions:
-        session.agent.finalize()
-        session.box.close()
+    with held_by(lambda **options: ClaudeCodeAgent(ClaudeCodeOptions(program=FAKE, **options)), tmp_path / "workspace", ACCESS) as begin:
+        yield begin
 
 
 def test_turns_tools_usage_and_cost(begin):
@@ -118,20 +84,9 @@ def test_a_conversation_that_the_program_lost_is_told_again(begin):
 
 
 def test_a_cut_turn_keeps_what_was_said_and_counted(begin):
-    session, cut = begin(), threading.Event()
-
-    def clock():
-        deadline = time.monotonic() + 20
-        while not (session.workspace / ".home" / ".finassay-kit" / "transcript.jsonl").exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        time.sleep(0.5)
-        cut.set()
-        session.box.stop()
-
-    watcher = threading.Thread(target=clock)
-    watcher.start()
-    reply = session.send("HANG", 1, cut.is_set)
-    watcher.join()
+    session = begin()
+    kept = session.home(".finassay-kit/transcript.jsonl")
+    reply = session.send_until(lambda: kept.exists() and "Still at it." in kept.read_text(), "HANG")
     assert reply.text == "Still at it."
     assert reply.usage == Usage(input_tokens=150, cached_tokens=30, output_tokens=1)
 
@@ -144,9 +99,7 @@ def test_what_was_denied_is_noted(begin):
 
 def test_options_become_flags_and_variables(begin, monkeypatch):
     session = begin(model="m-1", effort="high", max_turns=9, bare=True, refused_tools=("Agent",), retries=2, upstream="mine")
-    seen = []
-    spawn = session.box.spawn
-    monkeypatch.setattr(session.box, "spawn", lambda argv, **how: seen.append((argv, how)) or spawn(argv, **how))
+    seen = session.spy(monkeypatch)
     session.send("Hello.")
     argv, how = seen[0]
     for flags in (["--model", "m-1"], ["--effort", "high"], ["--max-turns", "9"], ["--permission-mode", "bypassPermissions"]):
@@ -164,11 +117,11 @@ def test_options_become_flags_and_variables(begin, monkeypatch):
 
 
 def test_the_web_is_open_where_the_task_allows_it(begin, monkeypatch):
-    session = begin(brief=Brief("s1", "Work well.", 6, 60, (), True))
-    spawn, seen = session.box.spawn, []
-    monkeypatch.setattr(session.box, "spawn", lambda argv, **how: seen.append(argv) or spawn(argv, **how))
+    session = begin(brief=OPEN_BRIEF)
+    seen = session.spy(monkeypatch)
     session.send("Hello.")
-    assert "WebSearch" not in seen[0][seen[0].index("--disallowed-tools") + 1]
+    argv = seen[0][0]
+    assert "WebSearch" not in argv[argv.index("--disallowed-tools") + 1]
 
 
 def test_a_login_of_its_own(begin, tmp_path, monkeypatch):
@@ -218,8 +171,7 @@ def test_the_readme_tells_every_option_and_the_versions_tried():
 def test_the_gateway_is_told_the_model_that_stands_in_requests(begin, monkeypatch, model, asked):
     session = begin(model=model)
     assert session.agent.capabilities.models == asked
-    spawn, seen = session.box.spawn, []
-    monkeypatch.setattr(session.box, "spawn", lambda argv, **how: seen.append((argv, how)) or spawn(argv, **how))
+    seen = session.spy(monkeypatch)
     session.send("Hello.")
     argv, how = seen[0]
     assert (argv[argv.index("--model") + 1] if "--model" in argv else "") == model

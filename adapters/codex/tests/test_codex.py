@@ -1,31 +1,20 @@
 """The adapter with a stand-in for the program; tests/agents has the real one."""
 
 import json
-import threading
-import time
 import tomllib
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from finassay.api.agent import Setting, TurnContext, Usage
-from finassay.api.channel import McpServer
+from finassay.api.agent import Usage
 from finassay.api.errors import AgentError, ProviderError, ProviderRefusedError
-from finassay.api.gateway import Access
-from finassay.api.sandbox import BoxSpec
-from finassay.api.task import Brief
 from finassay.testing.cases import ComponentConformance
+from finassay_cli_kit.testing.standin import OPEN_BRIEF, held_by, way
 from finassay_codex.agent import CodexAgent, CodexOptions
-from finassay_sandbox_local.sandbox import LocalOptions, LocalSandbox
 
 FAKE = str(Path(__file__).with_name("fake_codex.py"))
-ACCESS = Access(
-    {"openai": "http://127.0.0.1:9/openai", "mine": "http://127.0.0.1:9/mine"},
-    "throw-away-token",
-    (McpServer("price", "http://127.0.0.1:9/channels/price/mcp", {"Authorization": "Bearer throw-away-token"}),),
-)
-BRIEF = Brief("s1", "Work well.", 6, 60, ("price",), False)
+ACCESS = way("openai")
 
 
 class TestConformance(ComponentConformance):
@@ -35,39 +24,10 @@ class TestConformance(ComponentConformance):
     access = ACCESS
 
 
-class Session:
-    def __init__(self, workspace: Path, access: Access | None = ACCESS, brief: Brief = BRIEF, **options):
-        (workspace / "deliver").mkdir(parents=True, exist_ok=True)
-        self.agent = CodexAgent(CodexOptions(program=FAKE, **options))
-        self.box = LocalSandbox(LocalOptions()).open(BoxSpec(workspace, environment=dict(self.agent.capabilities.environment)))
-        self.workspace, self.log = workspace, []
-        self.agent.start(Setting(brief, self.box, access=access))
-
-    def send(self, text, turn=1, cut=lambda: False):
-        return self.agent.send(text, TurnContext(turn, 30, self.log.append, cut))
-
-    def spy(self, monkeypatch):
-        """What the box is told to start, from now on."""
-        spawn, seen = self.box.spawn, []
-        monkeypatch.setattr(self.box, "spawn", lambda argv, **how: seen.append((list(argv), how)) or spawn(argv, **how))
-        return seen
-
-    def told(self, kind):
-        return [event.data for event in self.log if event.kind == kind]
-
-
 @pytest.fixture
 def begin(tmp_path):
-    sessions = []
-
-    def make(**how):
-        sessions.append(Session(tmp_path / "workspace", **how))
-        return sessions[-1]
-
-    yield make
-    for session in sessions:
-        session.agent.finalize()
-        session.box.close()
+    with held_by(lambda **options: CodexAgent(CodexOptions(program=FAKE, **options)), tmp_path / "workspace", ACCESS) as begin:
+        yield begin
 
 
 def settings(argv):
@@ -119,20 +79,8 @@ def test_a_conversation_that_the_program_lost_is_told_again(begin):
 
 
 def test_a_cut_turn_keeps_what_was_said(begin):
-    session, cut = begin(), threading.Event()
-
-    def clock():
-        deadline = time.monotonic() + 20
-        while not session.told("note") and time.monotonic() < deadline:
-            time.sleep(0.02)
-        time.sleep(0.5)
-        cut.set()
-        session.box.stop()
-
-    watcher = threading.Thread(target=clock)
-    watcher.start()
-    reply = session.send("HANG", 1, cut.is_set)
-    watcher.join()
+    session = begin()
+    reply = session.send_until(lambda: bool(session.told("note")), "HANG")
     assert reply.text == "Still at it."
     assert reply.usage == Usage()
 
@@ -167,7 +115,7 @@ def test_options_become_flags_and_settings(begin, monkeypatch):
 
 def test_the_web_is_open_where_the_task_allows_it(begin, monkeypatch):
     closed = begin()
-    open_ = begin(brief=Brief("s1", "Work well.", 6, 60, (), True))
+    open_ = begin(brief=OPEN_BRIEF)
     for session, word in ((closed, '"disabled"'), (open_, '"live"')):
         seen = session.spy(monkeypatch)
         session.send("Hello.")

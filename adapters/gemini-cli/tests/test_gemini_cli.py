@@ -2,31 +2,21 @@
 
 import json
 import threading
-import time
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from finassay.api.agent import Setting, TurnContext, Usage
-from finassay.api.channel import McpServer
+from finassay.api.agent import Usage
 from finassay.api.errors import AgentError, ProviderError, ProviderRefusedError
-from finassay.api.gateway import Access
-from finassay.api.sandbox import BoxSpec
-from finassay.api.task import Brief
 from finassay.testing.cases import ComponentConformance
 from finassay_cli_kit import Note, Said
+from finassay_cli_kit.testing.standin import OPEN_BRIEF, held_by, way
 from finassay_gemini_cli.agent import GeminiCliAgent, GeminiCliOptions
 from finassay_gemini_cli.stream import Reader, failed, status_of
-from finassay_sandbox_local.sandbox import LocalOptions, LocalSandbox
 
 FAKE = str(Path(__file__).with_name("fake_gemini.py"))
-ACCESS = Access(
-    {"google": "http://127.0.0.1:9/google", "mine": "http://127.0.0.1:9/mine/"},
-    "throw-away-token",
-    (McpServer("price", "http://127.0.0.1:9/channels/price/mcp", {"Authorization": "Bearer throw-away-token"}),),
-)
-BRIEF = Brief("s1", "Work well.", 6, 60, ("price",), False)
+ACCESS = way("google")
 
 
 class TestConformance(ComponentConformance):
@@ -36,42 +26,10 @@ class TestConformance(ComponentConformance):
     access = ACCESS
 
 
-class Session:
-    def __init__(self, workspace: Path, access: Access | None = ACCESS, brief: Brief = BRIEF, **options):
-        (workspace / "deliver").mkdir(parents=True, exist_ok=True)
-        self.agent = GeminiCliAgent(GeminiCliOptions(program=FAKE, **options))
-        self.box = LocalSandbox(LocalOptions()).open(BoxSpec(workspace, environment=dict(self.agent.capabilities.environment)))
-        self.workspace, self.log = workspace, []
-        self.agent.start(Setting(brief, self.box, access=access))
-
-    def send(self, text, turn=1, cut=lambda: False):
-        return self.agent.send(text, TurnContext(turn, 30, self.log.append, cut))
-
-    def spy(self, monkeypatch):
-        """What the box is told to start, with the settings that lie there, from now on."""
-        spawn, seen = self.box.spawn, []
-        path = self.workspace / ".home" / "gemini" / ".gemini" / "settings.json"
-        monkeypatch.setattr(
-            self.box, "spawn", lambda argv, **how: seen.append((list(argv), how, json.loads(path.read_text()))) or spawn(argv, **how)
-        )
-        return seen
-
-    def told(self, kind):
-        return [event.data for event in self.log if event.kind == kind]
-
-
 @pytest.fixture
 def begin(tmp_path):
-    sessions = []
-
-    def make(**how):
-        sessions.append(Session(tmp_path / "workspace", **how))
-        return sessions[-1]
-
-    yield make
-    for session in sessions:
-        session.agent.finalize()
-        session.box.close()
+    with held_by(lambda **options: GeminiCliAgent(GeminiCliOptions(program=FAKE, **options)), tmp_path / "workspace", ACCESS) as begin:
+        yield begin
 
 
 def test_turns_tools_and_usage(begin):
@@ -121,7 +79,7 @@ def test_a_conversation_that_the_program_lost_is_told_again(begin):
 
 
 def test_a_cut_turn_keeps_what_was_said(begin, monkeypatch):
-    session, cut = begin(), threading.Event()
+    session = begin()
     read, heard = session.agent.events, threading.Event()
 
     def spied(line):
@@ -131,16 +89,7 @@ def test_a_cut_turn_keeps_what_was_said(begin, monkeypatch):
 
     monkeypatch.setattr(session.agent, "events", spied)
 
-    def clock():
-        heard.wait(20)
-        time.sleep(0.1)
-        cut.set()
-        session.box.stop()
-
-    watcher = threading.Thread(target=clock)
-    watcher.start()
-    reply = session.send("HANG", 1, cut.is_set)
-    watcher.join()
+    reply = session.send_until(heard.is_set, "HANG", more=0.1)
     assert reply.text == "I write it down."
     assert reply.usage == Usage()
     assert session.send("Again.", 2).text.startswith("Turn 2: ")
@@ -150,7 +99,7 @@ def test_options_become_flags_and_settings(begin, monkeypatch):
     session = begin(model="m-1", models=("m-2",), max_turns=9, refused_tools=("replace",), retries=2, upstream="mine")
     assert session.agent.capabilities.models == ("m-1", "m-2")
     assert session.agent.capabilities.upstreams == ("mine",)
-    seen = session.spy(monkeypatch)
+    seen = session.spy(monkeypatch, "gemini/.gemini/settings.json")
     session.send("Hello.")
     session.send("More.", 2)
     argv, how, settings = seen[0]
@@ -177,8 +126,8 @@ def test_a_model_of_its_own_choice_is_not_limited(begin):
 
 
 def test_the_web_is_open_where_the_task_allows_it(begin, monkeypatch):
-    session = begin(brief=Brief("s1", "Work well.", 6, 60, (), True))
-    seen = session.spy(monkeypatch)
+    session = begin(brief=OPEN_BRIEF)
+    seen = session.spy(monkeypatch, "gemini/.gemini/settings.json")
     session.send("Hello.")
     assert "google_web_search" not in seen[0][2]["tools"]["exclude"]
 
@@ -192,7 +141,7 @@ def test_a_login_of_its_own(begin, tmp_path, monkeypatch):
     session = begin(access=None, login=True)
     assert session.agent.capabilities.upstreams == session.agent.capabilities.models == ()
     assert session.agent.capabilities.needs_network
-    seen = session.spy(monkeypatch)
+    seen = session.spy(monkeypatch, "gemini/.gemini/settings.json")
     assert session.send("Hello.").text.endswith("key none.")
     assert seen[0][2]["security"]["auth"]["selectedType"] == "oauth-personal"
     path = session.workspace / ".home" / "gemini" / ".gemini" / "oauth_creds.json"
@@ -211,17 +160,17 @@ def test_what_doctor_says(tmp_path, monkeypatch):
 
 def test_lines_that_are_no_events():
     reader = Reader()
-    assert list(reader.read(b"")) == list(reader.read(b'{"type": "invented"}')) == []
-    for line in (b"YOLO", b"[]", b'{"type": "init"}', b'{"type": "message"}', b'{"type": "tool_use", "tool_id": 1}'):
-        with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
-            list(reader.read(line))
-    assert list(reader.read(b'{"type": "error", "severity": "warning", "message": "x"}')) == [Note("warning: x")]
+    assert list(reader.read({"type": "invented"})) == []
+    for data in ("YOLO", [], {"type": "init"}, {"type": "message"}, {"type": "tool_use", "tool_id": 1}):
+        with pytest.raises((TypeError, KeyError, AttributeError)):
+            list(reader.read(data))
+    assert list(reader.read({"type": "error", "severity": "warning", "message": "x"})) == [Note("warning: x")]
 
 
 def test_pieces_of_a_message_are_joined():
     reader = Reader()
-    lines = [b'{"type": "message", "role": "assistant", "content": "%s", "delta": true}' % piece for piece in (b"a", b"b")]
-    read = [event for line in (*lines, b'{"type": "tool_result", "tool_id": "1"}', lines[0]) for event in reader.read(line)]
+    pieces = [{"type": "message", "role": "assistant", "content": piece, "delta": True} for piece in ("a", "b")]
+    read = [event for data in (*pieces, {"type": "tool_result", "tool_id": "1"}, pieces[0]) for event in reader.read(data)]
     assert [event for event in read if isinstance(event, Said)] == [Said("a"), Said("b", more=True), Said("a")]
 
 

@@ -2,32 +2,21 @@
 
 import json
 import shutil
-import threading
-import time
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from finassay.api.agent import Setting, TurnContext, Usage
-from finassay.api.channel import McpServer
+from finassay.api.agent import Usage
 from finassay.api.errors import AgentError, ProviderError, ProviderRefusedError
-from finassay.api.gateway import Access
-from finassay.api.sandbox import BoxSpec
-from finassay.api.task import Brief
 from finassay.testing.cases import ComponentConformance
 from finassay_cli_kit import Failed
+from finassay_cli_kit.testing.standin import held_by, way
 from finassay_kimi_code.agent import KimiCodeAgent, KimiCodeOptions
-from finassay_kimi_code.stream import read_error, read_index, read_line, read_usage
-from finassay_sandbox_local.sandbox import LocalOptions, LocalSandbox
+from finassay_kimi_code.stream import read, read_error, read_index, read_usage
 
 FAKE = str(Path(__file__).with_name("fake_kimi.py"))
-ACCESS = Access(
-    {"moonshotai": "http://127.0.0.1:9/moonshotai", "anthropic": "http://127.0.0.1:9/anthropic", "mine": "http://127.0.0.1:9/mine/"},
-    "throw-away-token",
-    (McpServer("price", "http://127.0.0.1:9/channels/price/mcp", {"Authorization": "Bearer throw-away-token"}),),
-)
-BRIEF = Brief("s1", "Work well.", 6, 60, ("price",), False)
+ACCESS = way("moonshotai", "anthropic")
 
 
 class TestConformance(ComponentConformance):
@@ -37,42 +26,10 @@ class TestConformance(ComponentConformance):
     access = ACCESS
 
 
-class Session:
-    def __init__(self, workspace: Path, access: Access | None = ACCESS, brief: Brief = BRIEF, **options):
-        (workspace / "deliver").mkdir(parents=True, exist_ok=True)
-        self.agent = KimiCodeAgent(KimiCodeOptions(program=FAKE, **options))
-        self.box = LocalSandbox(LocalOptions()).open(BoxSpec(workspace, environment=dict(self.agent.capabilities.environment)))
-        self.workspace, self.log = workspace, []
-        self.agent.start(Setting(brief, self.box, access=access))
-
-    def send(self, text, turn=1, cut=lambda: False):
-        return self.agent.send(text, TurnContext(turn, 30, self.log.append, cut))
-
-    def spy(self, monkeypatch):
-        """What the box is told to start, with the servers that are declared, from now on."""
-        spawn, seen = self.box.spawn, []
-        path = self.workspace / ".home" / "kimi" / "mcp.json"
-        monkeypatch.setattr(
-            self.box, "spawn", lambda argv, **how: seen.append((list(argv), how, json.loads(path.read_text()))) or spawn(argv, **how)
-        )
-        return seen
-
-    def told(self, kind):
-        return [event.data for event in self.log if event.kind == kind]
-
-
 @pytest.fixture
 def begin(tmp_path):
-    sessions = []
-
-    def make(**how):
-        sessions.append(Session(tmp_path / "workspace", **how))
-        return sessions[-1]
-
-    yield make
-    for session in sessions:
-        session.agent.finalize()
-        session.box.close()
+    with held_by(lambda **options: KimiCodeAgent(KimiCodeOptions(program=FAKE, **options)), tmp_path / "workspace", ACCESS) as begin:
+        yield begin
 
 
 def test_turns_tools_and_usage(begin):
@@ -123,19 +80,8 @@ def test_a_conversation_that_the_program_lost_is_told_again(begin):
 
 
 def test_a_cut_turn_keeps_what_was_said_and_done(begin):
-    session, cut = begin(), threading.Event()
-
-    def clock():
-        deadline = time.monotonic() + 20
-        while not (session.workspace / "hanging").exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        cut.set()
-        session.box.stop()
-
-    watcher = threading.Thread(target=clock)
-    watcher.start()
-    reply = session.send("HANG", 1, cut.is_set)
-    watcher.join()
+    session = begin()
+    reply = session.send_until((session.workspace / "hanging").exists, "HANG", more=0)
     assert reply.text == "I write it down."
     assert reply.usage == Usage(input_tokens=100, cached_tokens=40, output_tokens=5)
     assert session.told("tool-call") == [{"id": "c1", "name": "Write", "input": {"path": "deliver/note.md"}}]
@@ -151,7 +97,7 @@ def test_options_become_variables(begin, monkeypatch):
     session = begin(model="m-1", protocol="anthropic", effort="high", max_steps=9, context=5_000, retries=2)
     assert session.agent.capabilities.models == ("m-1",)
     assert session.agent.capabilities.upstreams == ("anthropic",)
-    seen = session.spy(monkeypatch)
+    seen = session.spy(monkeypatch, "kimi/mcp.json")
     session.send("Hello.")
     session.send("More.", 2)
     argv, how, servers = seen[0]
@@ -175,7 +121,7 @@ def test_options_become_variables(begin, monkeypatch):
 
 def test_an_upstream_of_ones_own(begin, monkeypatch):
     session = begin(upstream="mine")
-    seen = session.spy(monkeypatch)
+    seen = session.spy(monkeypatch, "kimi/mcp.json")
     session.send("Hello.")
     assert seen[0][1]["environment"]["KIMI_MODEL_BASE_URL"] == "http://127.0.0.1:9/mine/v1"
 
@@ -222,17 +168,10 @@ def test_what_doctor_says(tmp_path, monkeypatch):
 
 
 def test_lines_that_are_no_events():
-    assert list(read_line(b" ")) == list(read_line(b'{"role": "meta", "type": "invented"}')) == list(read_line(b'{"role": "user"}')) == []
-    for line in (
-        b"x",
-        b"[]",
-        b"{}",
-        b'{"role": "tool"}',
-        b'{"role": "assistant", "tool_calls": [5]}',
-        b'{"role": "meta", "type": "session.resume_hint"}',
-    ):
-        with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
-            list(read_line(line))
+    assert list(read({"role": "meta", "type": "invented"})) == list(read({"role": "user"})) == []
+    for data in ("x", [], {}, {"role": "tool"}, {"role": "assistant", "tool_calls": [5]}, {"role": "meta", "type": "session.resume_hint"}):
+        with pytest.raises((TypeError, KeyError, AttributeError)):
+            list(read(data))
 
 
 def test_an_index_that_the_agent_spoilt_names_nothing_outside():

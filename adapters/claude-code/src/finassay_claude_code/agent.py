@@ -3,27 +3,12 @@
 import json
 import uuid
 from collections.abc import Iterable
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
-from attrs import evolve
 from pydantic import BaseModel, Field
 
-from finassay.api.errors import AgentError, ProviderError
-from finassay_claude_code.stream import read_line
-from finassay_cli_kit import (
-    Command,
-    Ending,
-    InstalledAgent,
-    KitEvent,
-    Login,
-    ProgramOptions,
-    ProgramSpec,
-    TurnCommand,
-    as_words,
-    http_servers,
-    read_login,
-    user_folder,
-)
+from finassay_claude_code.stream import read
+from finassay_cli_kit import Command, Ending, InstalledAgent, KitEvent, ProgramSpec, ToolOptions, TurnCommand, UserFile, flags, http_servers
 
 CONFIG: Final = "claude"
 """Its configuration folder in the private home."""
@@ -36,27 +21,18 @@ ALIASES: Final = ("default", "best", "fable", "opus", "sonnet", "haiku", "opuspl
 WEB: Final = ("WebSearch", "WebFetch")
 
 
-class ClaudeCodeOptions(ProgramOptions):
+class ClaudeCodeOptions(ToolOptions):
     """What a run can set with -o claude-code.NAME=VALUE."""
 
-    upstream: str = Field(
-        default="", description="Model API at the gateway; `anthropic` if empty. Another one must speak the Anthropic Messages API."
-    )
     effort: Literal["", "low", "medium", "high", "xhigh", "max"] = Field(
         default="", description="How hard the model thinks; the program's default if empty."
-    )
-    max_turns: int | None = Field(
-        default=None, ge=1, description="Most model calls in one turn of the conversation; no limit if not given."
     )
     bare: bool = Field(
         default=False, description="The program's minimal mode: a short system prompt and only the tools Bash, Read and Edit."
     )
-    refused_tools: tuple[str, ...] = Field(
-        default=(), description="Tools that the model may not use, such as WebSearch or 'Bash(git *)', besides those that need a person."
-    )
 
 
-class ClaudeCodeAgent(InstalledAgent):
+class ClaudeCodeAgent(InstalledAgent[ClaudeCodeOptions]):
     """Claude Code with a private configuration, without memory, and with leave to do anything that the sandbox lets it do."""
 
     api_version: ClassVar[int] = 1
@@ -73,17 +49,13 @@ class ClaudeCodeAgent(InstalledAgent):
     upstream = "anthropic"
     reports_cost = True
 
-    def __init__(self, options: ClaudeCodeOptions, /) -> None:
-        self.options = options
-        super().__init__(options)
-        # What stands in requests: the program resolves an alias to a name that only it knows, and [1m] asks for a longer context.
-        asked, _, _ = options.model.partition("[")
-        self._model = "" if asked in ALIASES else asked
-        self.capabilities = evolve(self.capabilities, models=(self._model,) if self._model and not options.login else ())
+    login_variables = ("CLAUDE_CODE_OAUTH_TOKEN",)
+    login_files: ClassVar = {f"{CONFIG}/.credentials.json": UserFile("CLAUDE_CONFIG_DIR", "~/.claude", ".credentials.json")}
 
-    def read_login(self) -> Login:
-        credentials = user_folder("CLAUDE_CONFIG_DIR", "~/.claude") / ".credentials.json"
-        return read_login(("CLAUDE_CODE_OAUTH_TOKEN",), {f"{CONFIG}/.credentials.json": credentials})
+    def models(self) -> tuple[str, ...]:
+        # What stands in requests: the program resolves an alias to a name that only it knows, and [1m] asks for a longer context.
+        asked, _, _ = self.options.model.partition("[")
+        return (asked,) if asked and asked not in ALIASES else ()
 
     def command(self, turn: TurnCommand) -> Command:
         options = self.options
@@ -99,22 +71,13 @@ class ClaudeCodeAgent(InstalledAgent):
         ]
         argv += ["--disallowed-tools", ",".join(refused)]
         argv += ["--bare"] if options.bare else []
-        argv += ["--model", options.model] if options.model else []
-        argv += ["--effort", options.effort] if options.effort else []
-        argv += ["--max-turns", str(options.max_turns)] if options.max_turns is not None else []
+        argv += flags(model=options.model, effort=options.effort, max_turns=options.max_turns)
         argv += ["--resume", turn.session] if turn.session else ["--session-id", str(uuid.uuid4())]
         servers = json.dumps({"mcpServers": http_servers(turn.access, type="http")})
-        login = self.login or Login()
-        return Command(
-            tuple(argv),
-            stdin=as_words(turn.prompt).encode("utf-8", "replace"),
-            environment={**self._environment(turn), **login.environment},
-            files={f"{CONFIG}/mcp.json": servers.encode()},
-            files_once=login.files,
-        )
+        return Command(tuple(argv), turn.words, self._environment(turn), files={f"{CONFIG}/mcp.json": servers.encode()})
 
     def _environment(self, turn: TurnCommand) -> dict[str, str]:
-        milliseconds = str(max(1_000, int(turn.seconds * 1_000)))
+        milliseconds = str(turn.milliseconds)
         variables = {
             "CLAUDE_CONFIG_DIR": f"{turn.home}/{CONFIG}",
             "IS_SANDBOX": "1",  # it refuses to work unattended as root unless it is told that it is confined
@@ -132,19 +95,15 @@ class ClaudeCodeAgent(InstalledAgent):
             "BASH_MAX_TIMEOUT_MS": milliseconds,
             "MCP_TOOL_TIMEOUT": milliseconds,
         }
-        if self.login is None and turn.access is not None:
-            variables |= {"ANTHROPIC_BASE_URL": self.base_url(turn.access), "ANTHROPIC_API_KEY": turn.access.token}
-        if self._model:
-            roles = ("OPUS", "SONNET", "HAIKU")
-            variables |= {f"ANTHROPIC_DEFAULT_{role}_MODEL": self._model for role in roles}
-            variables |= {"ANTHROPIC_SMALL_FAST_MODEL": self._model, "CLAUDE_CODE_SUBAGENT_MODEL": self._model}
+        if way := self.way(turn):
+            variables |= {"ANTHROPIC_BASE_URL": way.url, "ANTHROPIC_API_KEY": way.token}
+        for model in self.models():  # for work on the side too: the gateway lets no other pass
+            variables |= {f"ANTHROPIC_DEFAULT_{role}_MODEL": model for role in ("OPUS", "SONNET", "HAIKU")}
+            variables |= {"ANTHROPIC_SMALL_FAST_MODEL": model, "CLAUDE_CODE_SUBAGENT_MODEL": model}
         return variables
 
-    def events(self, line: bytes) -> Iterable[KitEvent]:
-        return read_line(line)
-
-    def failure(self, ending: Ending) -> AgentError | ProviderError:
-        return super().failure(ending)
+    def read(self, data: Any) -> Iterable[KitEvent]:
+        return read(data)
 
     def lost(self, ending: Ending) -> bool:
         return "No conversation found" in ending.stderr or any("No conversation found" in e.text for e in ending.errors)

@@ -6,20 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from finassay.api.agent import Usage
-from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported
+from finassay_cli_kit import Done, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported, content_text, failed_call
 
-REFUSED: Final = (401, 402, 403, 404)
-"""Statuses of the API that stay whatever is asked: wrong key, no credit, unknown model."""
 EXIT_CODE: Final = re.compile(r"Exit code (\d{1,3})\b")
-OWN: Final = (400, 413, 422)
-"""Those that say that the program asked for something impossible."""
 
 
-def read_line(line: bytes) -> Iterator[KitEvent]:
-    """The events of one line. Raises `ValueError`, `TypeError` or `AttributeError` where it is not one of the program's."""
-    if not line.strip():
-        return
-    data = json.loads(line)
+def read(data: Any) -> Iterator[KitEvent]:
+    """The events of one line. Raises `ValueError`, `TypeError`, `KeyError` or `AttributeError` where it is not one of the program's."""
     match data["type"]:
         case "system":
             yield from _system(data)
@@ -59,7 +52,7 @@ def _results(message: Mapping[str, Any]) -> Iterator[KitEvent]:
     content = message.get("content")
     for block in content if isinstance(content, list) else ():
         if block.get("type") == "tool_result":
-            text, failed = _text(block.get("content")), block.get("is_error") is True
+            text, failed = content_text(block.get("content")), block.get("is_error") is True
             code = EXIT_CODE.match(text) if failed else None
             yield ToolResult(block["tool_use_id"], text, failed, int(code[1]) if code else None)
 
@@ -81,16 +74,10 @@ def _result(data: Mapping[str, Any]) -> Iterator[KitEvent]:
     status = data.get("api_error_status")
     told = "; ".join(str(e) for e in data.get("errors") or ()) or str(data.get("result") or data.get("subtype"))
     # Without a status it is the connection that failed, which only the text tells.
-    provider = status not in OWN if isinstance(status, int) else told.startswith("API Error")
-    yield Failed(f"{told} (status {status})" if status else told, provider, refused=status in REFUSED)
+    said = f"{told} (status {status})" if status else told
+    yield failed_call(said, status if isinstance(status, int) else 0, provider=told.startswith("API Error"))
 
 
 def _usage(data: Mapping[str, Any]) -> Usage:
     read, written = data.get("cache_read_input_tokens") or 0, data.get("cache_creation_input_tokens") or 0
     return Usage(input_tokens=(data.get("input_tokens") or 0) + read + written, cached_tokens=read, output_tokens=data.get("output_tokens"))
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(block.get("text") or f"({block.get('type')})" for block in content or ())

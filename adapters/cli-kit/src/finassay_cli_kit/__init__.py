@@ -4,14 +4,15 @@ from finassay_cli_kit.agent import Command, CommandLineAgent, Ending, TurnComman
 from finassay_cli_kit.events import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported
 from finassay_cli_kit.find import Program, ProgramSpec, find_program
 from finassay_cli_kit.home import read_home
-from finassay_cli_kit.installed import InstalledAgent, user_folder
+from finassay_cli_kit.installed import InstalledAgent, UserFile, Way, user_folder
 from finassay_cli_kit.intake import Intake
 from finassay_cli_kit.jsonlines import JsonLinesAgent, parse_line
 from finassay_cli_kit.login import Login, read_login
 from finassay_cli_kit.mcp import http_servers
-from finassay_cli_kit.options import NodeProgramOptions, ProgramOptions
+from finassay_cli_kit.options import NodeProgramOptions, ProgramOptions, ToolOptions
 from finassay_cli_kit.program import PythonProgram, python_program
 from finassay_cli_kit.prompt import as_words, brief_and_message, transcript
+from finassay_cli_kit.reading import content_text, failed_call, flags
 from finassay_cli_kit.runtime import PythonRuntime, python_runtime
 
 __all__ = [
@@ -35,12 +36,18 @@ __all__ = [
     "PythonRuntime",
     "Said",
     "ToolCall",
+    "ToolOptions",
     "ToolResult",
     "TurnCommand",
     "UsageReported",
+    "UserFile",
+    "Way",
     "as_words",
     "brief_and_message",
+    "content_text",
+    "failed_call",
     "find_program",
+    "flags",
     "http_servers",
     "parse_line",
     "python_program",

@@ -16,7 +16,7 @@ from finassay.api.task import Brief
 from finassay_cli_kit.events import Failed, KitEvent
 from finassay_cli_kit.home import HOME, HomeFiles
 from finassay_cli_kit.intake import Intake
-from finassay_cli_kit.prompt import brief_and_message
+from finassay_cli_kit.prompt import as_words, brief_and_message
 from finassay_cli_kit.state import Resume, StateFolder
 from finassay_cli_kit.turn import ProgramTurn, clean
 from finassay_cli_kit.usage import latest
@@ -60,14 +60,24 @@ class TurnCommand:
         message = self.message if self.message.strip() else NOTHING
         return message if self.session is not None else brief_and_message(self.brief, self.said, message)
 
+    @property
+    def words(self) -> str:
+        """The prompt so that no program takes it for one of its own commands."""
+        return as_words(self.prompt)
+
+    @property
+    def milliseconds(self) -> int:
+        """`seconds` for programs that count so, at least a second: for time-outs of its own, which must not come before the harness's."""
+        return max(1_000, int(self.seconds * 1_000))
+
 
 @frozen
 class Command:
     """How a program is started."""
 
     argv: tuple[str, ...]
-    stdin: bytes | None = b""
-    """Written and closed; None leaves it open for an adapter that overrides `converse`."""
+    stdin: bytes | str | None = b""
+    """Written and closed, a text as UTF-8; None leaves it open for an adapter that overrides `converse`."""
     environment: Mapping[str, str] = Factory(dict)
     """On top of what the sandbox sets and the capabilities name."""
     cwd: str = "."
@@ -107,6 +117,10 @@ class CommandLineAgent(ABC):
     @abstractmethod
     def command(self, turn: TurnCommand) -> Command:
         """The command of one turn."""
+
+    def prepared(self, turn: TurnCommand) -> Command:
+        """The command with what a base class adds to it."""
+        return self.command(turn)
 
     @abstractmethod
     def events(self, line: bytes) -> Iterable[KitEvent]:
@@ -177,9 +191,10 @@ class CommandLineAgent(ABC):
         """Start the program and take in what it says; None if it succeeded or was cut, else how it ended."""
         try:
             asked = self._turn_command(message, max(0.0, until - time.monotonic()), context, box)
-            command = self.command(asked)
+            command = self.prepared(asked)
             self._files.write(command.files, command.files_once)
-            process = box.spawn(command.argv, stdin=command.stdin, environment=command.environment, cwd=command.cwd)
+            stdin = command.stdin.encode("utf-8", "replace") if isinstance(command.stdin, str) else command.stdin
+            process = box.spawn(command.argv, stdin=stdin, environment=command.environment, cwd=command.cwd)
             if context.cut():  # the clock struck before there was anything to stop
                 box.stop()
             self._read(process, asked, box, context, turn)

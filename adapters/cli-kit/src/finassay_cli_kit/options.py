@@ -25,6 +25,17 @@ class ProgramOptions(BaseModel):
     )
 
 
+class ToolOptions(ProgramOptions):
+    """For programs that can be told which tools their model may use, and how often it is asked."""
+
+    max_turns: int | None = Field(
+        default=None, ge=1, description="Most model calls in one turn of the conversation; no limit if not given."
+    )
+    refused_tools: tuple[str, ...] = Field(
+        default=(), description="Tools that the model may not use, by the program's names, besides those that need a person."
+    )
+
+
 class NodeProgramOptions(ProgramOptions):
     """For programs written in JavaScript."""
 

@@ -7,19 +7,8 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from finassay_cli_kit import (
-    Command,
-    Ending,
-    InstalledAgent,
-    KitEvent,
-    Login,
-    ProgramOptions,
-    ProgramSpec,
-    TurnCommand,
-    read_login,
-    user_folder,
-)
-from finassay_codex.stream import read_line
+from finassay_cli_kit import Command, Ending, InstalledAgent, KitEvent, ProgramOptions, ProgramSpec, TurnCommand, UserFile, Way
+from finassay_codex.stream import read
 
 HOME: Final = "codex"
 """Its folder in the private home: configuration, conversations."""
@@ -44,9 +33,6 @@ OFF: Final = (
 class CodexOptions(ProgramOptions):
     """What a run can set with -o codex.NAME=VALUE."""
 
-    upstream: str = Field(
-        default="", description="Model API at the gateway; `openai` if empty. Another one must speak the OpenAI Responses API."
-    )
     effort: Literal["", "none", "minimal", "low", "medium", "high", "xhigh"] = Field(
         default="", description="How hard the model thinks (model_reasoning_effort); the program's default if empty."
     )
@@ -57,7 +43,7 @@ class CodexOptions(ProgramOptions):
     )
 
 
-class CodexAgent(InstalledAgent):
+class CodexAgent(InstalledAgent[CodexOptions]):
     """Codex with a private home, without memory or project documents, and with leave to do anything that the sandbox lets it do."""
 
     api_version: ClassVar[int] = 1
@@ -74,30 +60,21 @@ class CodexAgent(InstalledAgent):
     upstream = "openai"
     reserved_bytes = 32 * 2**30  # the host of its code mode; without it every tool call of a model of its catalogue fails
 
-    def __init__(self, options: CodexOptions, /) -> None:
-        self.options = options
-        super().__init__(options)
-
-    def read_login(self) -> Login:
-        return read_login((), {f"{HOME}/auth.json": user_folder("CODEX_HOME", "~/.codex") / "auth.json"})
+    login_files: ClassVar = {f"{HOME}/auth.json": UserFile("CODEX_HOME", "~/.codex", "auth.json")}
 
     def command(self, turn: TurnCommand) -> Command:
         servers, headers = self._servers(turn)
-        options = [*self._private(turn), *self._provider(turn), *servers, *self.options.settings]
+        way = self.way(turn)
+        options = [*self._private(turn), *(self._provider(turn, way) if way else ()), *servers, *self.options.settings]
         argv = [*self.program.argv, "exec", "--json", "--ignore-user-config", "--ignore-rules", "--skip-git-repo-check"]
         argv += ["--dangerously-bypass-approvals-and-sandbox", "--color", "never", "-C", turn.inside]
         argv += [part for feature in OFF for part in ("--disable", feature)]
         argv += ["-m", self.options.model] if self.options.model else []
         argv += [part for option in options for part in ("-c", option)]
         argv += ["resume", turn.session, "-"] if turn.session else ["-"]
-        token = {TOKEN: turn.access.token} if turn.access is not None and self.login is None else {}
-        return Command(
-            tuple(argv),
-            stdin=turn.prompt.encode("utf-8", "replace"),
-            environment={"CODEX_HOME": f"{turn.home}/{HOME}", **token, **headers},
-            # An empty configuration makes the folder, which has to be there.
-            files_once={f"{HOME}/config.toml": b"", **(self.login or Login()).files},
-        )
+        environment = {"CODEX_HOME": f"{turn.home}/{HOME}", **({TOKEN: way.token} if way else {}), **headers}
+        # An empty configuration makes the folder, which has to be there.
+        return Command(tuple(argv), turn.prompt, environment, files_once={f"{HOME}/config.toml": b""})
 
     def _private(self, turn: TurnCommand) -> Iterator[str]:
         """Nothing of the user's, nothing sent home, no key in the model's shell."""
@@ -116,17 +93,15 @@ class CodexAgent(InstalledAgent):
         if self.options.verbosity:
             yield f"model_verbosity={_toml(self.options.verbosity)}"
 
-    def _provider(self, turn: TurnCommand) -> Iterator[str]:
-        if self.login is not None:
-            return
+    def _provider(self, turn: TurnCommand, way: Way) -> Iterator[str]:
         provider = {
             "name": "gateway",
-            "base_url": f"{self.base_url(turn.access)}/v1",
+            "base_url": f"{way.url}/v1",
             "env_key": TOKEN,
             "wire_api": "responses",
             "request_max_retries": self.options.retries,
             "stream_max_retries": self.options.retries,
-            "stream_idle_timeout_ms": max(1_000, int(turn.seconds * 1_000)),
+            "stream_idle_timeout_ms": turn.milliseconds,
         }
         yield 'model_provider="gateway"'
         yield f"model_providers.gateway={_toml(provider)}"
@@ -141,8 +116,8 @@ class CodexAgent(InstalledAgent):
             settings.append(f"mcp_servers.{NOT_IN_NAMES.sub('_', server.name)}={_toml(table)}")
         return settings, variables
 
-    def events(self, line: bytes) -> Iterable[KitEvent]:
-        return read_line(line)
+    def read(self, data: Any) -> Iterable[KitEvent]:
+        return read(data)
 
     def lost(self, ending: Ending) -> bool:
         told = [ending.stderr, *(error.text for error in ending.errors)]

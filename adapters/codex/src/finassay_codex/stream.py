@@ -1,12 +1,11 @@
 """What the lines of `codex exec --json` mean."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from finassay.api.agent import Usage
-from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported
+from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported, content_text
 
 STATUS: Final = re.compile(r"\b(?:status|HTTP)[ :]+(?:code )?(\d{3})\b", re.IGNORECASE)
 REFUSED: Final = (401, 402, 403)
@@ -17,11 +16,8 @@ PROVIDER: Final = re.compile(
 )
 
 
-def read_line(line: bytes) -> Iterator[KitEvent]:
-    """The events of one line. Raises `ValueError`, `TypeError`, `KeyError` or `AttributeError` where it is not one of the program's."""
-    if not line.strip():
-        return
-    data = json.loads(line)
+def read(data: Any) -> Iterator[KitEvent]:
+    """The events of one line. Raises `TypeError`, `KeyError` or `AttributeError` where it is not one of the program's."""
     match data["type"]:
         case "thread.started":
             yield ProgramSession(data["thread_id"])
@@ -33,8 +29,7 @@ def read_line(line: bytes) -> Iterator[KitEvent]:
             yield UsageReported(_usage(data.get("usage") or {}), running_total=True)
             yield Done()
         case "turn.failed":
-            text = str(data["error"]["message"])
-            yield _failed(text)
+            yield _failed(str(data["error"]["message"]))
         case "error":
             yield Note(f"error: {data['message']}")
 
@@ -55,8 +50,9 @@ def _completed(item: Mapping[str, Any]) -> Iterator[KitEvent]:
             code = item.get("exit_code")
             yield ToolResult(item["id"], item.get("aggregated_output") or "", item.get("status") != "completed", code)
         case "mcp_tool_call":
-            error = item.get("error")
-            yield ToolResult(item["id"], _text(error or item.get("result")), error is not None or item.get("status") == "failed")
+            error, result = item.get("error"), item.get("result")
+            told = result["content"] if not error and isinstance(result, dict) and "content" in result else error or result
+            yield ToolResult(item["id"], content_text(told), error is not None or item.get("status") == "failed")
         case "file_change":
             yield ToolCall(item["id"], "file_change", {"changes": item.get("changes") or []})
             yield ToolResult(item["id"], str(item.get("status")), item.get("status") != "completed")
@@ -81,11 +77,3 @@ def _failed(text: str) -> Failed:
     status = int(found[1]) if found else 0
     refused = status in REFUSED or UNKNOWN_MODEL.search(text) is not None
     return Failed(text, refused or status in (408, 409, 429) or status >= 500 or PROVIDER.search(text) is not None, refused)
-
-
-def _text(value: Any) -> str:
-    """The texts of an MCP result; as JSON where it has another form."""
-    content = value.get("content") if isinstance(value, dict) else None
-    if isinstance(content, list) and all(isinstance(block, dict) for block in content):
-        return "\n".join(block.get("text") or f"({block.get('type')})" for block in content)
-    return value if isinstance(value, str) else json.dumps(value)

@@ -14,14 +14,12 @@ from finassay_cli_kit import (
     Ending,
     InstalledAgent,
     KitEvent,
-    Login,
     NodeProgramOptions,
     ProgramSpec,
+    ToolOptions,
     TurnCommand,
-    as_words,
+    UserFile,
     http_servers,
-    read_login,
-    user_folder,
 )
 from finassay_gemini_cli.stream import Reader, failed, status_of
 
@@ -34,7 +32,7 @@ WEB: Final = ("google_web_search", "web_fetch")
 AUTO: Final = "auto"
 
 
-class GeminiCliOptions(NodeProgramOptions):
+class GeminiCliOptions(ToolOptions, NodeProgramOptions):
     """What a run can set with -o gemini-cli.NAME=VALUE."""
 
     model: str = Field(
@@ -45,14 +43,9 @@ class GeminiCliOptions(NodeProgramOptions):
     models: tuple[str, ...] = Field(
         default=(), description="Further models that the gateway lets it ask for; the program uses small ones for work on the side."
     )
-    upstream: str = Field(default="", description="Model API at the gateway; `google` if empty. Another one must speak the Gemini API.")
-    max_turns: int | None = Field(
-        default=None, ge=1, description="Most model calls in one turn of the conversation; no limit if not given."
-    )
-    refused_tools: tuple[str, ...] = Field(default=(), description="Tools that the model may not use, besides those that need a person.")
 
 
-class GeminiCliAgent(InstalledAgent):
+class GeminiCliAgent(InstalledAgent[GeminiCliOptions]):
     """Gemini CLI with a private home, without memory, and with leave to do anything that the sandbox lets it do."""
 
     api_version: ClassVar[int] = 1
@@ -62,29 +55,17 @@ class GeminiCliAgent(InstalledAgent):
     spec = ProgramSpec("gemini", install="npm install -g @google/gemini-cli", tried=("0.61.0",), oldest="0.60.0", node="20")
     upstream = "google"
 
-    def __init__(self, options: GeminiCliOptions, /) -> None:
-        self.options = options
-        super().__init__(options)
-        if options.model == AUTO:
-            self.capabilities = evolve(self.capabilities, models=())
-        elif not options.login:
-            self.capabilities = evolve(self.capabilities, models=tuple(dict.fromkeys((options.model, *options.models))))
-        self._reader = Reader()
+    login_files: ClassVar = {f"{HOME}/.gemini/oauth_creds.json": UserFile("GEMINI_CLI_HOME", "~", ".gemini/oauth_creds.json")}
 
-    def read_login(self) -> Login:
-        return read_login((), {f"{HOME}/.gemini/oauth_creds.json": user_folder("GEMINI_CLI_HOME", "~") / ".gemini" / "oauth_creds.json"})
+    def models(self) -> tuple[str, ...]:
+        return () if self.options.model == AUTO else tuple(dict.fromkeys((self.options.model, *self.options.models)))
 
     def command(self, turn: TurnCommand) -> Command:
         self._reader = Reader()
         argv = [*self.program.argv, "-o", "stream-json", "--yolo", "--skip-trust", "-m", self.options.model]
         argv += ["--resume", turn.session] if turn.session else ["--session-id", str(uuid.uuid4())]
-        return Command(
-            tuple(argv),
-            stdin=as_words(turn.prompt).encode("utf-8", "replace"),
-            environment=self._environment(turn),
-            files={f"{HOME}/.gemini/settings.json": json.dumps(self._settings(turn)).encode()},
-            files_once=(self.login or Login()).files,
-        )
+        settings = json.dumps(self._settings(turn)).encode()
+        return Command(tuple(argv), turn.words, self._environment(turn), files={f"{HOME}/.gemini/settings.json": settings})
 
     def _environment(self, turn: TurnCommand) -> dict[str, str]:
         variables = {
@@ -98,12 +79,12 @@ class GeminiCliAgent(InstalledAgent):
             "NO_COLOR": "1",
             "TERM": "dumb",
         }
-        if self.login is None and turn.access is not None:
-            variables |= {"GOOGLE_GEMINI_BASE_URL": self.base_url(turn.access), "GEMINI_API_KEY": turn.access.token}
+        if way := self.way(turn):
+            variables |= {"GOOGLE_GEMINI_BASE_URL": way.url, "GEMINI_API_KEY": way.token}
         return variables
 
     def _settings(self, turn: TurnCommand) -> dict[str, Any]:
-        options, milliseconds = self.options, max(1_000, int(turn.seconds * 1_000))
+        options = self.options
         refused = (*MEMORY, *NO_ANSWERER, *options.refused_tools, *(() if turn.brief.network else WEB))
         return {
             "security": {"auth": {"selectedType": "oauth-personal" if self.login is not None else "gemini-api-key"}},
@@ -125,11 +106,11 @@ class GeminiCliAgent(InstalledAgent):
             "hooksConfig": {"enabled": False},
             "skills": {"enabled": False},
             "experimental": {"autoMemory": False},
-            "mcpServers": http_servers(turn.access, url="httpUrl", trust=True, timeout=milliseconds),
+            "mcpServers": http_servers(turn.access, url="httpUrl", trust=True, timeout=turn.milliseconds),
         }
 
-    def events(self, line: bytes) -> Iterable[KitEvent]:
-        return self._reader.read(line)
+    def read(self, data: Any) -> Iterable[KitEvent]:
+        return self._reader.read(data)
 
     def failure(self, ending: Ending) -> AgentError | ProviderError:
         status = 404 if "ModelNotFoundError" in ending.stderr else status_of(ending.exit_code)

@@ -1,18 +1,13 @@
 """What the lines of Gemini CLI's `stream-json` output mean."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from finassay.api.agent import Usage
-from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported
+from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported, failed_call
 
 STATUS: Final = re.compile(r'"code":\s*(\d{3})\b|\bstatus:? (\d{3})\b|\[(\d{3}) ')
-REFUSED: Final = (401, 402, 403, 404)
-"""Statuses of the API that stay whatever is asked: wrong key, no credit, unknown model."""
-OWN: Final = (400, 413, 422)
-"""Those that say that the program asked for something impossible."""
 OUTSIDE: Final = ("API Error", "fetch failed", "terminated", "Error when talking to Gemini API")
 """Words of an error without a status that say that the way to the API failed."""
 
@@ -23,11 +18,8 @@ class Reader:
     def __init__(self) -> None:
         self._saying = False
 
-    def read(self, line: bytes) -> Iterator[KitEvent]:
-        """The events of one line. Raises `ValueError`, `TypeError`, `KeyError` or `AttributeError` where it is not one of the program's."""
-        if not line.strip():
-            return
-        data = json.loads(line)
+    def read(self, data: Any) -> Iterator[KitEvent]:
+        """The events of one line. Raises `TypeError`, `KeyError` or `AttributeError` where it is not one of the program's."""
         saying, self._saying = self._saying, False
         match data["type"]:
             case "init":
@@ -65,8 +57,7 @@ def failed(text: str, status: int = 0) -> Failed:
     """Whose failure an error is. The program tells the API's status by its exit code, else at most in words."""
     if not status and (found := STATUS.search(text)):
         status = int(next(g for g in found.groups() if g))
-    provider = status not in OWN if status else any(word in text for word in OUTSIDE)
-    return Failed(text, provider, refused=status in REFUSED)
+    return failed_call(text, status, provider=any(word in text for word in OUTSIDE))
 
 
 def status_of(exit_code: int | None) -> int:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from attrs import evolve
 from pydantic import BaseModel, Field
@@ -26,13 +26,12 @@ from finassay_cli_kit import (
     ToolCall,
     TurnCommand,
     UsageReported,
-    as_words,
     http_servers,
     read_home,
     read_login,
     user_folder,
 )
-from finassay_kimi_code.stream import read_error, read_index, read_line, read_steps, read_usage
+from finassay_kimi_code.stream import read, read_error, read_index, read_steps, read_usage
 
 HOME: Final = "kimi"
 """Its folder in the private home: configuration, conversations."""
@@ -53,9 +52,6 @@ class KimiCodeOptions(NodeProgramOptions):
     protocol: Literal["kimi", "openai", "anthropic"] = Field(
         default="kimi", description="What the model API speaks: Kimi's or OpenAI's chat completions, or Anthropic's messages."
     )
-    upstream: str = Field(
-        default="", description="Model API at the gateway; by the protocol `moonshotai`, `openai` or `anthropic` if empty."
-    )
     context: int = Field(
         default=262_144, ge=1_000, description="Tokens that the model's context holds; it decides when the program compacts."
     )
@@ -65,7 +61,7 @@ class KimiCodeOptions(NodeProgramOptions):
     )
 
 
-class KimiCodeAgent(InstalledAgent):
+class KimiCodeAgent(InstalledAgent[KimiCodeOptions]):
     """Kimi Code with a private home, without memory, and with leave to do anything that the sandbox lets it do."""
 
     api_version: ClassVar[int] = 1
@@ -75,11 +71,8 @@ class KimiCodeAgent(InstalledAgent):
     spec = ProgramSpec("kimi", install="npm install -g @moonshot-ai/kimi-code", tried=("2.1.0",), oldest="2.1.0", node="22.19")
     upstream = "moonshotai"
 
-    def __init__(self, options: KimiCodeOptions, /) -> None:
-        self.options = options
-        self._seen: set[str] = set()
-        self._done = False
-        super().__init__(options if options.upstream else options.model_copy(update={"upstream": UPSTREAMS[options.protocol]}))
+    def default_upstream(self) -> str:
+        return UPSTREAMS[self.options.protocol]
 
     def read_login(self) -> Login:
         folder = user_folder("KIMI_CODE_HOME", "~/.kimi-code")
@@ -93,11 +86,8 @@ class KimiCodeAgent(InstalledAgent):
         self._workspace = setting.box.workspace
 
     def command(self, turn: TurnCommand) -> Command:
-        text = as_words(turn.prompt).replace("\0", "").strip() or "(The message is empty.)"
-        prompt, files = (
-            text.encode("utf-8", "replace"),
-            {f"{HOME}/mcp.json": json.dumps({"mcpServers": http_servers(turn.access, transport="http")}).encode()},
-        )
+        prompt = (turn.words.replace("\0", "").strip() or "(The message is empty.)").encode("utf-8", "replace")
+        files = {f"{HOME}/mcp.json": json.dumps({"mcpServers": http_servers(turn.access, transport="http")}).encode()}
         if len(prompt) > LONGEST:
             files[PROMPT] = prompt
             prompt = READ.format(path=f"{turn.home}/{PROMPT}").encode()
@@ -105,28 +95,27 @@ class KimiCodeAgent(InstalledAgent):
         argv += ["-S", turn.session] if turn.session else []
         self._wire = self._wire_of(turn) if turn.session else ""
         self._told_before = len(read_home(self._workspace, self._wire)) if self._wire else 0
-        return Command(tuple(argv), environment=self._environment(turn), files=files, files_once=(self.login or Login()).files)
+        return Command(tuple(argv), environment=self._environment(turn), files=files)
 
     def _environment(self, turn: TurnCommand) -> dict[str, str]:
-        options, milliseconds = self.options, str(max(1_000, int(turn.seconds * 1_000)))
+        options = self.options
         variables = {
             "KIMI_CODE_HOME": f"{turn.home}/{HOME}",
             "KIMI_DISABLE_TELEMETRY": "1",  # it also waits for an answer from home at its end
             "KIMI_CODE_NO_AUTO_UPDATE": "1",
             "KIMI_DISABLE_CRON": "1",
             "KIMI_LOOP_MAX_ATTEMPTS_PER_STEP": str(options.retries + 1),
-            "KIMI_MCP_TOOL_TIMEOUT_MS": milliseconds,
+            "KIMI_MCP_TOOL_TIMEOUT_MS": str(turn.milliseconds),
         }
         if options.max_steps is not None:
             variables["KIMI_LOOP_MAX_STEPS_PER_TURN"] = str(options.max_steps)
         if options.effort:
             variables["KIMI_MODEL_THINKING_EFFORT"] = options.effort
-        if self.login is None and turn.access is not None:
-            url = self.base_url(turn.access)
+        if way := self.way(turn):
             variables |= {
                 "KIMI_MODEL_NAME": options.model,
-                "KIMI_MODEL_API_KEY": turn.access.token,
-                "KIMI_MODEL_BASE_URL": url if options.protocol == "anthropic" else f"{url}/v1",
+                "KIMI_MODEL_API_KEY": way.token,
+                "KIMI_MODEL_BASE_URL": way.url if options.protocol == "anthropic" else f"{way.url}/v1",
                 "KIMI_MODEL_PROVIDER_TYPE": options.protocol,
                 "KIMI_MODEL_MAX_CONTEXT_SIZE": str(options.context),
             }
@@ -139,7 +128,7 @@ class KimiCodeAgent(InstalledAgent):
 
     def converse(self, process: BoxProcess, turn: TurnCommand, intake: Intake) -> None:
         """Usage stands only in the program's files; so do the session's id and the last step of a turn that failed or was cut."""
-        self._seen.clear()
+        self._seen: set[str] = set()
         self._done = False
         super().converse(process, turn, intake)
         index = read_home(self._workspace, f"{HOME}/session_index.jsonl")
@@ -149,8 +138,8 @@ class KimiCodeAgent(InstalledAgent):
             missing = [] if self._done else [event for event in read_steps(wire) if _mark(event) not in self._seen]
             intake.tell(ProgramSession(found[0]), *missing, UsageReported(read_usage(wire)))
 
-    def events(self, line: bytes) -> Iterable[KitEvent]:
-        for event in read_line(line):
+    def read(self, data: Any) -> Iterable[KitEvent]:
+        for event in read(data):
             if isinstance(event, Said | ToolCall):
                 self._seen.add(_mark(event))
             self._done = self._done or isinstance(event, Done)

@@ -7,29 +7,22 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from finassay.api.agent import Usage
-from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult
+from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, content_text, failed_call
 
 ERROR: Final = re.compile(r"^error: (?:failed to run prompt: )?(([a-z_]+\.[a-z_.]+)\b.*)$", re.MULTILINE)
 STATUS: Final = re.compile(r"\b([45]\d\d)\b")
-REFUSED: Final = (401, 402, 403, 404)
-"""Statuses of the API that stay whatever is asked: wrong key, no credit, unknown model."""
-OWN: Final = (400, 413, 422)
-"""Those that say that the program asked for something impossible."""
 
 
-def read_line(line: bytes) -> Iterator[KitEvent]:
-    """The events of one line. Raises `ValueError`, `TypeError`, `KeyError` or `AttributeError` where it is not one of the program's."""
-    if not line.strip():
-        return
-    data = json.loads(line)
+def read(data: Any) -> Iterator[KitEvent]:
+    """The events of one line. Raises `TypeError`, `KeyError` or `AttributeError` where it is not one of the program's."""
     match data["role"], data.get("type"):
         case "assistant", _:
             if data.get("content"):
-                yield Said(_text(data["content"]))
+                yield Said(content_text(data["content"]))
             for call in data.get("tool_calls") or ():
                 yield ToolCall(call["id"], call["function"]["name"], _arguments(call["function"].get("arguments")))
         case "tool", _:
-            yield ToolResult(data["tool_call_id"], _text(data.get("content")), data.get("is_error") is True)
+            yield ToolResult(data["tool_call_id"], content_text(data.get("content")), data.get("is_error") is True)
         case "meta", "turn.step.retrying":
             told = data.get("status_code") or data.get("error_name")
             yield Note(f"model call failed ({told}), asked again ({data.get('failed_attempt')} of {data.get('max_attempts')})")
@@ -46,8 +39,7 @@ def read_error(stderr: str) -> Failed | None:
     text, kind = found[-1][1][:2_000], found[-1][2]
     code = STATUS.search(text)
     status = int(code[1]) if code else 0
-    provider = kind.startswith("provider.") and status not in OWN
-    return Failed(text, provider, refused=provider and (status in REFUSED or kind == "provider.auth_error"))
+    return failed_call(text, status, provider=True, refused=kind == "provider.auth_error") if kind.startswith("provider.") else Failed(text)
 
 
 def read_index(data: bytes, home: str, session: str | None = None) -> tuple[str, str] | None:
@@ -104,12 +96,6 @@ def read_steps(data: bytes) -> Iterator[Said | ToolCall]:
 def _count(used: Mapping[str, Any], name: str) -> int:
     value = used.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12 else 0
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part.get("text") or f"({part.get('type')})") for part in content or ())
 
 
 def _arguments(told: Any) -> dict[str, Any]:
