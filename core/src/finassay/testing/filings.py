@@ -59,6 +59,17 @@ def _thousands(page: str) -> str:
     return body.replace("In millions", "In thousands")
 
 
+def _noted(page: str) -> str:
+    """A column of notes' numbers before the figures, in the head as `Note`; not every row has one."""
+    number = iter(range(2, 200))
+    lines = []
+    for line in page.split("\n"):
+        match = re.search(r"(?<=[a-z]) (?=(?:\$ )?\(?[\d,]+\.\d\)?(?: |$))", line)
+        noted = match is not None and "par value" not in line and len(lines) % 2 == 0 and not line.startswith(("Total", "Net "))
+        lines.append(f"{line[: match.start()]} {next(number) % 30 + 1} {line[match.end() :]}" if noted and match else line)
+    return "\n".join(lines).replace("2022 2021 2020", "Notes 2022 2021 2020", 1).replace("\n2022 2021\n", "\nNotes 2022 2021\n", 1)
+
+
 def _apart(page: str) -> str:
     return re.sub(r"\$ (\S+)", r"$ \1", page).replace("(", "( ").replace("( In", "(In").replace(" )", ")")
 
@@ -97,6 +108,18 @@ SHAPES: Final[Mapping[str, Pages]] = {
     "days before years": _heads("Years Ended September 30,\n2022 2021 2020", "September 30, September 30,\n2022 2021"),
     "fiscal labels": _heads("Fiscal Year\n2022 2021 2020", "September 30, 2022 September 30, 2021"),
     "weeks": _heads("52 Weeks Ended 52 Weeks Ended 52 Weeks Ended\n" + "\n".join(_DATES), "\n".join(_DATES[:2])),
+    "fiscal before each year": _heads("Fiscal 2022 Fiscal 2021 Fiscal 2020", "Fiscal 2022 Fiscal 2021"),
+    "weeks under the years": _heads("2022 2021 2020\n(52 weeks) (52 weeks) (53 weeks)", "2022 2021"),
+    "weeks beside the years": _heads("2022 (52 weeks) 2021 (52 weeks) 2020 (53 weeks)", "September 30, 2022 September 30, 2021"),
+    "years in the title too": _heads(
+        "Years Ended September 30, 2022, 2021 and 2020\n2022 2021 2020", "September 30, 2022 and 2021\n2022 2021"
+    ),
+    "restated years": _heads("Years Ended September 30,\n2022 2021 (1) 2020 (1)", "September 30,\n2022 2021 (1)"),
+    "zeros left out": _each(lambda page: _thousands(page).replace("In thousands", "000's omitted")),
+    "comprehensive income": _each(
+        lambda page: page.replace("CONSOLIDATED STATEMENTS OF INCOME", "CONSOLIDATED STATEMENTS OF COMPREHENSIVE INCOME")
+    ),
+    "a column of notes": (COVER, *(_noted(page) for page in (INCOME, BALANCE, CASH))),
     "scale after the dates": _each(lambda p: re.sub(r"(\(In millions[^\n]*\n)(.*?20\d\d 20\d\d[^\n]*\n)", r"\2\1", p, flags=re.DOTALL)),
     "joined rows": _each(_joined),
     "leaders": _each(_leaders),

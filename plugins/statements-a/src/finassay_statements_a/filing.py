@@ -134,18 +134,18 @@ def _statement(page: Page, head: Head, found: Sequence[tuple[Page, Row]]) -> Sta
 
 def _read(pages: Sequence[Page], place: int, head: Head) -> Statement | None:
     page = pages[place]
-    found = [(page, row) for row in rows(page.text, head.end, len(head.columns))]
+    found = [(page, row) for row in rows(page.text, head.end, len(head.columns), head.noted)]
     statement = _statement(page, head, found)
     last = "total_liabilities_and_equity" if head.kind == "balance" else "cff" if head.kind == "cash" else "net_income"
     if not statement.fitting(last) and place + 1 < len(pages):
         after = pages[place + 1]
         again = next(iter(heads(after.text)), None)
         if again is not None and again.kind == head.kind and again.columns == head.columns and again.scale == head.scale:
-            found += [(after, row) for row in rows(after.text, again.end, len(head.columns))]
+            found += [(after, row) for row in rows(after.text, again.end, len(head.columns), head.noted)]
         elif again is None and (
             continues(after.text, head.kind) or not re.search(r"(?i)statements? of|balance sheet|notes to", after.text[:300])
         ):
-            found += [(after, row) for row in rows(after.text, 0, len(head.columns))]
+            found += [(after, row) for row in rows(after.text, 0, len(head.columns), head.noted)]
         statement = _statement(page, head, found)
     full = sum(1 for _, row in found if row.values)
     return statement if full >= _MIN_ROWS and statement.anchors >= _NEEDED[head.kind] else None

@@ -13,15 +13,25 @@ _MONTH: Final = "|".join((*MONTHS, "sept", *(m[:3] for m in MONTHS)))
 _TITLES: Final = (
     ("balance", re.compile(r"balancesheets?|statementsof(?:consolidated)?financial(?:position|condition)")),
     ("cash", re.compile(r"statements?of(?:consolidated)?cashflows?|cashflows?statements?")),
-    ("income", re.compile(r"statements?of(?:consolidated)?(?:net)?(?:income|operations|earnings)|incomestatements?")),
+    (
+        "income",
+        re.compile(
+            r"statements?of(?:consolidated)?(?:net|comprehensive)?(?:income|operations|earnings|profitor?loss|profitandloss)|incomestatements?"
+        ),
+    ),
 )
-_OTHER: Final = re.compile(r"of(?:consolidated)?(?:other)?comprehensive|equity|redeemable")
+_OTHER: Final = re.compile(r"of(?:consolidated)?othercomprehensive|equity|redeemable")
 _FOREIGN: Final = re.compile(
     r"guarant|parent\s+(?:company|only)|condensed|pro\s*forma|schedule|quarterly|three\s+months|six\s+months|nine\s+months|thirteen\s+weeks|selected|supplement|unaudited|"
     r"index\s+to|report\s+of|deed\s+of|notes?\s+to|common-?size"
 )
-_SCALE: Final = re.compile(r"\b(thousands|millions|billions)\b")
+_SCALE: Final = re.compile(r"\b(thousands|millions|billions)\b|(?<!\d)000['’]?s\b|\$\s?000(?!\d)|\(000\)")
 _POWERS: Final = {"thousands": 3, "millions": 6, "billions": 9}
+_NOTES: Final = re.compile(r"\bnotes?\s+(?:\$|(?:19|20)\d\d)")
+_BESIDE: Final = re.compile(
+    r"\((?:5[23] weeks|\d|[a-z]|(?:as )?(?:restated|adjusted|recast|revised)(?: \(\d\))?)\)|\b(?:fiscal|fy|years?)\b|\*"
+)
+"""What stands between the years of a head and is none."""
 _TITLE_LINES: Final = 14
 """Lines at a page's top among which a statement's title stands."""
 _DATE: Final = re.compile(rf"\b({_MONTH})\.?\s+(\d{{1,2}})\s*,\s*((?:19|20)\d\d)\b")
@@ -53,6 +63,8 @@ class Head:
     shares_apart: bool
     """Whether numbers of shares are not in the statement's scale."""
     columns: tuple[Column, ...]
+    noted: bool = False
+    """Whether a column of notes' numbers stands before the figures."""
 
 
 def heads(text: str) -> Iterator[Head]:
@@ -68,7 +80,7 @@ def heads(text: str) -> Iterator[Head]:
         columns = _columns(head)
         if scale and len(columns) >= 2:
             apart = re.search(r"except\s+(?:for\s+)?(?:number\s+of\s+)?(?:share|per\s+share\s+and\s+share)", head) is not None
-            yield Head(kind, start, end, Decimal(10) ** _POWERS[scale[1]], apart, columns)
+            yield Head(kind, start, end, Decimal(10) ** _POWERS[scale[1] or "thousands"], apart, columns, _NOTES.search(head) is not None)
             return
 
 
@@ -124,7 +136,7 @@ def _columns(head: str) -> tuple[Column, ...]:
 
 def _run_of_years(flat: str) -> list[int]:
     """The longest run of years that only spaces part and that rises or falls; years that a title lists, `2021, 2020 and 2019`, are none."""
-    flat = re.sub(r"(?:(?:19|20)\d\d,? )+and (?:19|20)\d\d", "-", flat)
+    flat = _BESIDE.sub(" ", re.sub(r"(?:(?:19|20)\d\d,? )+and (?:19|20)\d\d", "-", flat))
     best: list[int] = []
     run: list[int] = []
     last = None

@@ -11,6 +11,9 @@ _NUMBER: Final = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
 _VALUE: Final = re.compile(
     rf"(?P<open>\$?\s?\(\s?\$?\s?)(?P<inner>{_NUMBER})\s?\)(?P<after>\s?%)?|\$?\s?(?:(?P<minus>[-–−])(?=[$\d]))?(?:\$\s?)?(?P<plain>{_NUMBER})(?P<percent>\s?%)?|\$?\s?(?P<dash>[—–-]+)"
 )
+_MARKER: Final = re.compile(r"\(\d\)")
+_NOTE: Final = re.compile(r"\d{1,2}")
+"""A footnote's mark and a note's number, which stand beside a label and are no figures."""
 _SPACE: Final = re.compile(r"[\s\u00a0]*")
 _LEADER: Final = re.compile(r"(?:\.\s?){3,}|_{3,}|…+")
 _OPEN_END: Final = re.compile(
@@ -46,13 +49,13 @@ class Row:
     end: int
 
 
-def rows(text: str, start: int, columns: int) -> list[Row]:
-    """Every row of a page from the line that `start` stands in."""
+def rows(text: str, start: int, columns: int, noted: bool = False) -> list[Row]:
+    """Every row of a page from the line that `start` stands in; `noted` where notes' numbers stand before the figures."""
     found: list[Row] = []
     section, outer = _headings_above(text, start)
     pending, pending_from, fresh = "", -1, 0 if section else -1
     for begin, end in _lines(text, start):
-        pieces = list(_pieces(text, begin, end, columns, pending))
+        pieces = list(_pieces(text, begin, end, columns, pending, noted))
         if not any(values for _, _, values, _ in pieces):
             tail = _clean(text[begin:end])
             if pieces and pieces[0][3]:
@@ -135,7 +138,7 @@ def _lines(text: str, start: int) -> Iterator[tuple[int, int]]:
         place = end + 1
 
 
-def _pieces(text: str, begin: int, end: int, columns: int, pending: str) -> Iterator[tuple[int, int, tuple[Value, ...], bool]]:
+def _pieces(text: str, begin: int, end: int, columns: int, pending: str, noted: bool) -> Iterator[tuple[int, int, tuple[Value, ...], bool]]:
     """Label and values of each row on a line; several where extraction joined them. The last flag: a run of a wrong number of values."""
     at = begin
     for run in _runs(text, begin, end):
@@ -148,10 +151,11 @@ def _pieces(text: str, begin: int, end: int, columns: int, pending: str) -> Iter
             continue
         extra = len(run) - columns
         before = f"{pending} {text[at : run[0].start]}".rstrip(" $,\u00a0").lower()
-        if extra and not re.search(r"\b(?:and|of|or|to)\s*$|\bnotes?\s*$|\($", before):
+        beside = extra == 1 and (_MARKER.fullmatch(run[0].text) or (noted and _NOTE.fullmatch(run[0].text)))
+        if extra and not beside and not re.search(r"\b(?:and|of|or|to)\s*$|\bnotes?\s*$|\($", before):
             yield at, run[0].start, (), True
         else:
-            yield at, run[extra].start, tuple(run[extra:]), False
+            yield at, run[0 if beside else extra].start, tuple(run[extra:]), False
         at = run[-1].end
     if text[at:end].strip(" \u00a0\r."):
         yield at, end, (), False

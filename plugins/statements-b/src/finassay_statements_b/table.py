@@ -76,15 +76,22 @@ def read_table(page: Page) -> GridTable | None:
     until = lines[last[0]]
     head_words = [token for line in lines[: last[0]] for token in line] + list(until[: last[1] + 1])
     after = [token for line in lines[last[0] : last[0] + 3] for token in line][:40]
-    scale = next((_SCALES[s] for t in (*head_words, *after) if (s := stem(t.text)) in _SCALES), None)
+    scale = next((power for t in (*head_words, *after) if (power := _scale(t)) is not None), None)
     if scale is None:
         return None
     strange = next((t.text for t in head_words if _is_strange(t.text)), "") or _part_of_year(head_words)
-    rows = _rows(page, lines, last, len(columns))
+    noted = any(stem(one.text) == "note" and year_in(other) is not None for one, other in pairwise(head_words))
+    rows = _rows(page, lines, last, len(columns), noted)
     text = " ".join(stem(t.text) for t in (*head_words, *after))
     apart = "except share" in text or "except number of share" in text or "per share and share" in text
     start = min((t.start for line in lines[max(0, first[0] - 3) : last[0] + 1] for t in line[:1]), default=0)
     return GridTable(page, columns, scale, apart, (start, until[last[1]].end), tuple(rows), strange)
+
+
+def _scale(token: Token) -> Decimal | None:
+    """What a word of a head scales by: `millions`, `000's`."""
+    plain = token.text.strip("($),").lower().replace("’", "'")
+    return Decimal(1000) if plain in ("000", "000s", "000's") else _SCALES.get(stem(token.text))
 
 
 def more_rows(page: Page, columns: int) -> tuple[GridRow, ...]:
@@ -122,7 +129,7 @@ def _columns(lines: Sequence[Tokens]) -> tuple[tuple[Heading, ...], tuple[int, i
             year = year_in(token)
             if year is not None:
                 events.append(("year", year, 0, (number, place)))
-            elif token.number is not None and not token.dash and not _day(line, place) and not _weeks(line, place):
+            elif token.number is not None and not token.dash and not _marker(token) and not _day(line, place) and not _weeks(line, place):
                 if _starts_row(line, place, events):
                     return _headings(events)
             elif month := _month(token.text):
@@ -140,6 +147,11 @@ def _month(text: str) -> int:
 
 def _day(line: Tokens, place: int) -> bool:
     return place > 0 and _month(line[place - 1].text) > 0
+
+
+def _marker(token: Token) -> bool:
+    """Whether a token is a footnote's mark, `(1)`."""
+    return len(token.text) == 3 and token.text[0] == "(" and token.text[1].isdigit() and token.text[2] == ")"
 
 
 def _weeks(line: Tokens, place: int) -> bool:
@@ -204,7 +216,7 @@ def _date(year: int, month: int, day: int) -> date | None:
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _rows(page: Page, lines: Sequence[Tokens], last: tuple[int, int], count: int) -> list[GridRow]:
+def _rows(page: Page, lines: Sequence[Tokens], last: tuple[int, int], count: int, noted: bool = False) -> list[GridRow]:
     edges = _edges(lines[last[0] :], count)
     out: list[GridRow] = []
     held: list[Token] = []
@@ -217,7 +229,8 @@ def _rows(page: Page, lines: Sequence[Tokens], last: tuple[int, int], count: int
             if piece[0].number is None or piece[-1].number is None:
                 label = [*label, *piece]
                 continue
-            row = _row(page, held, label, piece, count, edges, at_end=piece[-1] is line[-1])
+            figures = piece[1:] if len(piece) == count + 1 and _beside(piece[0], noted) else piece
+            row = _row(page, held, label, figures, count, edges, at_end=piece[-1] is line[-1])
             if row is None:
                 label = [*label, *piece]
                 continue
@@ -239,6 +252,11 @@ def _pieces(line: Tokens) -> list[list[Token]]:
         else:
             found.append([token])
     return found
+
+
+def _beside(token: Token, noted: bool) -> bool:
+    """Whether a figure before a row's own is none of it: a footnote's mark, or a note's number in the column of such."""
+    return _marker(token) or (noted and len(token.text) <= 2 and token.text.isdigit())
 
 
 def _labels_whole(pieces: Sequence[list[Token]]) -> list[list[Token]]:
