@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from datetime import date
 from importlib.metadata import entry_points
@@ -222,17 +223,18 @@ def test_killed_at_any_stage_the_same_command_goes_on(tmp_path, monkeypatch, cor
             if moments.get(role):
                 moments[role] -= 1
                 asked.append(role)
-                time.sleep(1.0)  # the client is killed meanwhile
+                killed.wait(20)  # the client does not live to hear it
             return say(sent)
 
         return answer
 
     asked: list[str] = []
     out = tmp_path / "out"
-    kills, chance = [], random.Random(3)
+    kills, killed, chance = [], threading.Event(), random.Random(3)
     with vendors(tmp_path / "at", monkeypatch, watched(CAREFUL), watched(CAREFUL)):
         command = [sys.executable, "-c", CHILD, *map(str, generating(corpus, out, **ALL))]
         for _ in range(10):
+            killed.clear()
             child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path / "at")
             seen, deadline = len(asked), time.monotonic() + 60
             while child.poll() is None and len(asked) == seen and time.monotonic() < deadline:
@@ -242,6 +244,7 @@ def test_killed_at_any_stage_the_same_command_goes_on(tmp_path, monkeypatch, cor
                 os.kill(child.pid, signal.SIGKILL)
                 kills.append(asked[-1])
             child.wait(timeout=30)
+            killed.set()
             if (out / "rubric.json").exists():
                 break
         assert sorted(kills) == ["composer", "contextualizer", "global-reviewer"]
@@ -304,14 +307,15 @@ def test_a_bank_killed_while_its_models_are_asked_goes_on(tmp_path, monkeypatch,
         asked.append(role)
         if moments[role]:
             moments[role] -= 1
-            time.sleep(1.0)  # the client is killed meanwhile
+            killed.wait(20)  # the client does not live to hear it
         return CAREFUL(sent)
 
     building = ["bank", "build", queries, "--out", bank, "--writer", A, "--second", B, "--signer", B]
-    kills = 0
+    kills, killed = 0, threading.Event()
     with vendors(tmp_path / "at", monkeypatch, watched, watched):
         command = [sys.executable, "-c", CHILD, *map(str, building)]
         for _ in range(8):
+            killed.clear()
             child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path / "at")
             left, deadline = sum(moments.values()), time.monotonic() + 60
             while child.poll() is None and sum(moments.values()) == left and time.monotonic() < deadline:
@@ -321,6 +325,7 @@ def test_a_bank_killed_while_its_models_are_asked_goes_on(tmp_path, monkeypatch,
                 os.kill(child.pid, signal.SIGKILL)
                 kills += 1
             child.wait(timeout=30)
+            killed.set()
             if (bank / "screen.txt").exists():
                 break
         assert kills == 4
