@@ -151,7 +151,7 @@ def test_an_adapter_that_reads_nothing_says_so():
         def command(self, turn):
             return Command(("true",))
 
-    with pytest.raises(NotImplementedError, match="`read`, or `events`"):
+    with pytest.raises(TypeError, match="`read`, or `events`"):
         list(Silent(ProgramOptions(program="true")).events(b"{}"))
 
 

@@ -114,7 +114,7 @@ class InstalledAgent(CommandLineAgent, Generic[OptionsT]):
 
     def read(self, data: Any) -> Iterable[KitEvent]:
         """What the JSON value of a line means; nothing, or raises, where it means nothing."""
-        raise NotImplementedError(f"{type(self).__name__} reads no lines: it needs `read`, or `events`")
+        raise TypeError(f"{type(self).__name__} reads no lines: it needs `read`, or `events`")
 
     def base_url(self, access: Access | None) -> str:
         """Where the program's model calls go, without a version path. Raises `AgentError` without a gateway."""
