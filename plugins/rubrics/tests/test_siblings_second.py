@@ -10,7 +10,11 @@ from finassay_rubrics.grading.grade import Grader
 from finassay_rubrics.grading.score import GOOD, OPEN
 from finassay_rubrics.record.reading import rubric_of
 
-CASES = tomllib.loads((Path(__file__).parent / "siblings_second.toml").read_text("utf-8"), parse_float=Decimal)["case"]
+CASES = [
+    case
+    for name in ("siblings_second.toml", "siblings_third.toml")
+    for case in tomllib.loads((Path(__file__).parent / name).read_text("utf-8"), parse_float=Decimal)["case"]
+]
 
 
 def draft_of(case):

@@ -27,9 +27,10 @@ def grade_date(view: RubricView, criterion: Criterion, expected: Day, read: Read
             break
         said = one.about(cell.entities)
         found = list(dates(one.text))
-        for day in found:
+        for previous, day in zip((None, *found), found, strict=False):
             looked += 1
-            before = spread(words_of(one.text[max(0, day.start - 400) : day.start], cell.entities))
+            begins = max(0, day.start - 400, previous.end if previous else 0)
+            before = spread(words_of(one.text[begins : day.start], cell.entities))
             named = {m[1] or f"20{m[2] or m[3]}" for m in YEAR.finditer(one.text) if not any(d.start <= m.start() < d.end for d in found)}
             share = (
                 (len(said & words) + len(before & words)) / max(1, len(words))

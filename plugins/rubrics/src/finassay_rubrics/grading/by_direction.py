@@ -58,10 +58,21 @@ class Told:
     span: tuple[int, int]
 
 
+def _bare(route: Route) -> str:
+    """What is expected, without the yes or no before it: `no, it declined`."""
+    return re.sub(r"^\W*(?:yes|no)\b\W*(?:it\b|they\b)?", "", str(route.value), flags=re.IGNORECASE)
+
+
+def wanted_way(criterion: Criterion, route: Route, view: RubricView) -> str | None:
+    """The direction that a route expects."""
+    narrow = cell_of(criterion.text, "", view.entities, change=True)
+    return way_of(_bare(route), lower_is_better=bool(spread(narrow.words) & LOWER_IS_BETTER))
+
+
 def is_direction(criterion: Criterion, route: Route) -> bool:
     """Whether what is expected is nothing but a direction: `declined`, `lower than a year earlier`."""
-    value = str(route.value)
-    if not (direction(value) or judged(value)) or re.match(r"^\W*(?:yes|no)\b", value, re.IGNORECASE):
+    value = _bare(route)
+    if not (direction(value) or judged(value)):
         return False
     rest = [w for w in words_of(value) if not direction(w) and not judged(w) and w not in _FILLERS]
     return not rest or (len(rest) <= 2 and frozenset(rest) <= spread(words_of(criterion.text)))
@@ -73,7 +84,7 @@ def grade_direction(view: RubricView, criterion: Criterion, route: Route, read: 
     cell = cell_of(f"{criterion.text} {what}" if len(what) < 200 else criterion.text, "", view.entities, change=True)
     narrow = cell_of(criterion.text, "", view.entities, change=True)
     lower_is_better = bool(spread(narrow.words) & LOWER_IS_BETTER)
-    wanted = way_of(str(route.value), lower_is_better=lower_is_better)
+    wanted = way_of(_bare(route), lower_is_better=lower_is_better)
     shown = shown_direction(view, criterion, figures)
     told = said_direction(read.answer, cell, narrow, lower_is_better=lower_is_better)
     if told is None and shown is None:
@@ -88,8 +99,7 @@ def grade_direction(view: RubricView, criterion: Criterion, route: Route, read: 
 
 def against_figures(view: RubricView, criterion: Criterion, route: Route, found: Found, figures: Figures) -> Found:
     """A judge's verdict on a direction, unmet where the answer's own figures say otherwise."""
-    narrow = cell_of(criterion.text, "", view.entities, change=True)
-    wanted = way_of(str(route.value), lower_is_better=bool(spread(narrow.words) & LOWER_IS_BETTER))
+    wanted = wanted_way(criterion, route, view)
     shown = shown_direction(view, criterion, figures)
     if found.outcome != "met" or shown is None or wanted is None or _agree(wanted, shown):
         return found
@@ -124,13 +134,24 @@ def said_direction(answer: Answer, cell: Cell, narrow: Cell, *, lower_is_better:
             for clause in re.split(r"[;]|,\s+(?:and|but|while|whereas)\s+|\bwhile\b|\bwhereas\b", one.text[:2_000]):
                 way = way_of(_without_metric(clause, narrow), lower_is_better=lower_is_better)
                 own = spread(words_of(clause, cell.entities))
-                shared = len(own & wanted) + 0.5 * len(own & nearest) + 0.6 * len((inherited & wanted) - own)
-                if way and shared > (best[0] if best else 0):
+                shared = 1.5 * len(own & nearest) + 0.4 * len((own & wanted) - nearest) + 0.6 * len((inherited & wanted) - own)
+                shared += 1.5 * _subject(clause, nearest)
+                if way and shared and shared >= (best[0] if best else 0):  # the last one concludes
                     text = clause.strip()
                     at = one.start + one.text.find(text)
                     best = (shared, Told(way, text, (at, at + len(text))))
         topic = whole if whole & wanted else topic
     return best[1] if best else None
+
+
+def _subject(clause: str, metric: frozenset[str]) -> bool:
+    """Whether the metric stands right before a word of direction: `currencies lowered growth`."""
+    tokens = re.findall(r"[\w&’'/-]+", clause)
+    return any(
+        (direction(token) or judged(token)) and spread(words_of(tokens[index - 1])) & metric
+        for index, token in enumerate(tokens[:200])
+        if index
+    )
 
 
 def _without_metric(clause: str, narrow: Cell) -> str:

@@ -103,7 +103,7 @@ class Figures:
 def meant(number: Number, label: str, asked: str, expected: Expected, *, change: bool) -> Number:
     """A figure with the sign that the words around it give: `a loss of $64 million`, `fell by 14 basis points`, `(1,862)` of spending."""
     if number.value < 0:
-        positive = expected.value > 0 and ((number.bracketed and OUTFLOW.search(asked)) or LOSS.search(asked))
+        positive = expected.value > 0 and ((number.bracketed and (number.kind == "plain" or OUTFLOW.search(asked))) or LOSS.search(asked))
         return evolve(number, value=-number.value) if positive else number
     if change:
         down, up = list(DOWN.finditer(label)), list(UP.finditer(label))

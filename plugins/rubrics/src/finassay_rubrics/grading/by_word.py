@@ -26,9 +26,20 @@ def grade_word(view: RubricView, criterion: Criterion, route: Route, read: Read)
         return _all_of(view, criterion, route, items, read)
     said = _named(view, criterion, route, value, read)
     found = _decided(view, criterion, value, said, read)
+    for other in _same_verdict(value) if criterion.kind == "categorical" and found.outcome == "unmet" else ():
+        said = _named(view, criterion, route, other, read)
+        found = _decided(view, criterion, other, said, read)
+        if found.outcome == "met":
+            break
     if found.outcome == "met" and route.requires and not _requires(view, criterion, route, said, read):
         return evolve(found, outcome="unmet", why=f"it does not say what this route requires: {route.requires[:120]}")
     return found
+
+
+def _same_verdict(value: str) -> list[str]:
+    """The parts of a verdict that is put both ways: `weak, not adequate`."""
+    parts = [p.strip() for p in re.split(r",|;|\bi\.e\.", value) if p.strip()]
+    return parts if len(parts) == 2 and negated(parts[0]) != negated(parts[1]) and not _YES_NO.match(value) else []
 
 
 def _named(view: RubricView, criterion: Criterion, route: Route, value: str, read: Read) -> Said:
@@ -45,7 +56,7 @@ def _named(view: RubricView, criterion: Criterion, route: Route, value: str, rea
 
 def _decided(view: RubricView, criterion: Criterion, value: str, said: Said, read: Read) -> Found:
     why = f"{said.share:.0%} of the words that tell {value[:80]!r} apart"
-    if said.share < ENOUGH or said.sentence is None:
+    if not said.enough or said.sentence is None:
         if criterion.kind == "categorical" and (first := _first_word(value, read)):
             return read.placed(first)
         return Found("unmet", why, said.span, said.text[:400], by=RULES)
@@ -84,7 +95,7 @@ def _otherwise(view: RubricView, value: str, said: Said) -> str:
     denies = negated(clause) or (answer is not None and answer[1].lower() == "no")
     if negated(value) != denies:
         return f"it {'denies' if denies else 'asserts'} what is {'not ' if denies else ''}denied in {value[:80]!r}"
-    wanted, told = (next(iter(_entities_in(view, text)), "") for text in (value, said.text))
+    wanted, told = (next((e for text in texts for e in _entities_in(view, text)), "") for texts in ((value,), (clause, said.text)))
     return f"expected {wanted}, said {told}" if wanted and told and told != wanted else ""
 
 
@@ -123,7 +134,7 @@ def _all_of(view: RubricView, criterion: Criterion, route: Route, items: Sequenc
     """Every member must be named somewhere, none of them denied."""
     entities = view.entity_words
     found = {item: names(read.answer, item, [o for o in items if o != item], entities, hint=criterion.text) for item in items}
-    missing = [item for item, said in found.items() if said.share < ENOUGH or denied(said.text, said.matched)]
+    missing = [item for item, said in found.items() if not said.enough or denied(said.text, said.matched)]
     first = next((said for said in found.values() if said.sentence), Said())
     why = f"not named: {'; '.join(missing)}"[:300] if missing else f"all {len(items)} are named"
     return read.placed(Found("unmet" if missing else "met", why, first.span, first.text[:400], by=RULES))

@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 from finassay_rubrics.grading.dates import dates
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number, UnitKind
-from finassay_rubrics.grading.vocabulary import AVERAGE, CHANGE
+from finassay_rubrics.grading.vocabulary import AVERAGE, CHANGE, stem
 from finassay_rubrics.grading.years import PLAIN, Calendar, part_in, years_in
 
 if TYPE_CHECKING:
@@ -43,13 +43,16 @@ class Cell:
     calendar: Calendar = PLAIN
     growth: bool = False
     """Whether a growth is what is asked for: the word then tells no direction."""
+    at: str = ""
+    """`end` or `beginning` of the period, where one of them is asked for."""
     part: str = ""
     """`Q2` or `H1` where it is no whole year."""
 
     def share(self, found: Mapping[str, float]) -> float:
         """Share of the metric's words that are found, each as near as `found` says (from 0 to 1)."""
         total = sum(self.weights.get(w, 1.0) for w in self.words)
-        return sum(self.weights.get(w, 1.0) * found.get(w, 0.0) for w in self.words) / total if total else 0.0
+        said = sum(self.weights.get(w, 1.0) * max(found.get(w, 0.0), found.get(stem(w), 0.0)) for w in self.words)
+        return said / total if total else 0.0
 
 
 @frozen
@@ -90,9 +93,22 @@ def cell_of(text: str, period: str, entities: Iterable[str] = (), *, change: boo
         average,
         frozenset(names),
         calendar=calendar,
+        at=at_in(text),
         growth=bool(re.search(r"\bgrowth\b", text, re.IGNORECASE)),
         part=part_in(text) or part_in(period),
     )
+
+
+_AT: Final = re.compile(
+    r"\b(?:(?P<end>year[- ]end|end of|at the end|ending|closing balance|period[- ]end)|(?P<beginning>beginning|start of|opening balance))\b",
+    re.IGNORECASE,
+)
+
+
+def at_in(text: str) -> str:
+    """`end` or `beginning` of a period, by the first that a text names; empty for neither."""
+    found = _AT.search(text)
+    return (found.lastgroup or "") if found else ""
 
 
 def given(answer: "Answer", cell: Cell) -> Given:

@@ -64,6 +64,7 @@ _CODES: Final = frozenset(
         "COP",
     ]
 )
+_DOLLARS: Final = frozenset(["USD", "CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "MXN", "CLP", "COP", "BRL"])
 DIGITS: Final = 3
 """Significant digits that a rounded amount must at least show where the rubric asks for no other precision."""
 
@@ -135,6 +136,8 @@ def stated(number: Number, expected: Expected) -> list[tuple[Decimal, int]]:
     if expected.kind == "amount":
         said = currency_of(number.currency) if number.currency else ""
         if said and expected.currency and said != expected.currency:
+            return []
+        if "$" in number.currency and expected.currency and expected.currency not in _DOLLARS:
             return []
         return _amounts(number, expected.scale) if own in ("amount", "plain") else []
     if expected.kind == "months":

@@ -11,7 +11,7 @@ from typing import Final
 from attrs import evolve
 
 from finassay_rubrics.grading.answer import Answer
-from finassay_rubrics.grading.by_direction import cells_of, is_direction, said_direction, shown_direction, way_of
+from finassay_rubrics.grading.by_direction import cells_of, is_direction, said_direction, shown_direction, wanted_way
 from finassay_rubrics.grading.by_number import Figures
 from finassay_rubrics.grading.cells import cell_of
 from finassay_rubrics.grading.compare import Expected, expected_of, stated
@@ -174,7 +174,7 @@ def _direction(view: RubricView, figures: Figures, criterion: Criterion, route: 
     cell = cell_of(criterion.text, "", view.entities, change=True)
     lower = bool(spread(cell.words) & LOWER_IS_BETTER)
     told = said_direction(figures.reading.main.answer, cell, cell, lower_is_better=lower)
-    if told is not None and told.way == shown != way_of(str(route.value), lower_is_better=lower):
+    if told is not None and told.way == shown != wanted_way(criterion, route, view):
         return evolve(found, outcome="met", why="it follows from the answer's own figures", consistent_with_error=True)
     return found
 

@@ -14,7 +14,7 @@ from finassay_rubrics.grading.cells import Cell, Given
 from finassay_rubrics.grading.compare import can_be
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number, UnitKind
-from finassay_rubrics.grading.vocabulary import ALTERNATIVE, AVERAGE, CHANGE, spread
+from finassay_rubrics.grading.vocabulary import ALTERNATIVE, AVERAGE, CHANGE, spread, stem
 from finassay_rubrics.grading.years import YEAR, marked, part_in, years_of
 
 WINDOW: Final = 400
@@ -27,6 +27,10 @@ MAX_UNNAMED: Final = 100
 """Of these the ones whose sentence and topic do not name the metric."""
 UNNAMED: Final = 0.05
 """What a sentence weighs that does not name the metric: an answer to one question often does not repeat it."""
+OTHER: Final = 0.8
+"""What a figure keeps for each word of another metric that leads to it."""
+EXACT: Final = 1.15
+"""What a figure gains that is of the very kind that is asked for: points for points, where percent would do."""
 SURE: Final = 0.75
 """How much of the metric must be named for a figure to stand against another one."""
 _FROM_TO: Final = re.compile(r"\bfrom\s+$", re.IGNORECASE)
@@ -81,10 +85,17 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
     return evolve(best.given, alternatives=tuple(alternatives), rivals=tuple(_against(best, sure, cell)))
 
 
+_COMPARED: Final = re.compile(r"\b(?:from|compared (?:with|to)|against|versus|vs\.?|than|after)\b(?:[^.;]|\.(?=\d))*$", re.IGNORECASE)
+
+
 def _spoken_of(one: Sentence, cell: Cell) -> str | None:
-    """The year that a sentence leaves behind: the last one outside brackets, else the last one."""
+    """The year that a sentence leaves behind: the last one that is neither in brackets nor compared with, else the last one."""
     marks = marked(one.text, cell.calendar)
-    outside = [year for start, _, year in marks if one.text.rfind("(", 0, start) <= one.text.rfind(")", 0, start)]
+    outside = [
+        year
+        for start, _, year in marks
+        if one.text.rfind("(", 0, start) <= one.text.rfind(")", 0, start) and not _COMPARED.search(one.text[max(0, start - 60) : start])
+    ]
     return next(reversed(outside or [year for _, _, year in marks]), None)
 
 
@@ -123,7 +134,7 @@ def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None
     figures = [n for n in results if cell.kind is None or _can_be(n, cell.kind)]
     if not figures:
         return []
-    dated = dict(zip([n.start for n in results], years_of(one.text, one.start, results, cell.calendar), strict=True))
+    dated = dict(zip([n.start for n in results], years_of(one.text, one.start, results, cell.calendar, before), strict=True))
     found = []
     for number in figures:
         moved = _is_move(one, number, cell)
@@ -134,14 +145,15 @@ def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None
             continue
         if cell.years and year is None and len(figures) == 2 and _FROM_TO.search(_before(one.text, figures[0].start - one.start)):
             continue
-        near = _near(one, number, topic, cell)
-        named = cell.share(near)
+        near, leads = _near(one, number, topic, cell)
+        named = cell.share(near) * OTHER ** _of_others(leads, cell)
         entity = _of_entity(one, number, cell)
         if entity < 0:
             continue
         paired = bool(cell.average) or bool(cell.years and year is not None)
         inherited = not paired and before in cell.years
-        weight = max(named, UNNAMED) * (1 + 0.5 * paired + 0.4 * inherited + 0.5 * entity)
+        exact = number.kind == cell.kind or {number.kind, cell.kind} == {"points", "basis points"}
+        weight = max(named, UNNAMED) * (1 + 0.5 * paired + 0.4 * inherited + 0.5 * entity) * (EXACT if exact else 1)
         figure = Given(
             (number, *_other_forms(one, number, cell)),
             hedges=tuple(_hedges(one, number)),
@@ -159,7 +171,7 @@ def _can_be(number: Number, kind: UnitKind) -> bool:
     return can_be(number, kind) and not (kind == "times" and number.kind == "days")
 
 
-def _near(one: Sentence, number: Number, topic: frozenset[str], cell: Cell) -> dict[str, float]:
+def _near(one: Sentence, number: Number, topic: frozenset[str], cell: Cell) -> tuple[dict[str, float], str]:
     """How near each word of the metric stands to a figure: in the text that leads to it, in what follows it, elsewhere, or in the topic."""
     at, end = number.start - one.start, number.end - one.start
     place = bisect_left(one.numbers, number.start, key=lambda n: n.start)
@@ -168,8 +180,10 @@ def _near(one: Sentence, number: Number, topic: frozenset[str], cell: Cell) -> d
     right = one.numbers[place + 1].start - one.start if place + 1 < len(one.numbers) else len(one.text)
     leads = one.text[max(left, at - WINDOW) : at]
     parallel = ends > 0 and _says_nothing(leads, cell.entities)  # `14.0% in 2021 and 13.3% in 2022`, `8.0% (2021: 8.8%)`
+    leads, behind = _own_part(leads, entities=cell.entities) if ends else (leads, "")
     parts = (
         (leads, 1.0),
+        (behind, 0.6),
         (re.split(r"[,;(]|\band\b|\bagainst\b", one.text[end : min(right, end + WINDOW)])[0], 0.9),
         (one.text[max(0, left - WINDOW) : left], 0.97 if parallel else 0.6),
         (one.text[right : right + WINDOW], 0.35),
@@ -180,7 +194,14 @@ def _near(one: Sentence, number: Number, topic: frozenset[str], cell: Cell) -> d
             near[word] = max(near.get(word, 0.0), weight)
     for word in () if _names_another(one, cell) else topic:  # a sentence that names another metric has its own topic
         near[word] = max(near.get(word, 0.0), 0.55)
-    return near
+    return near, leads
+
+
+def _of_others(leads: str, cell: Cell) -> int:
+    """How many words that lead to a figure belong to other metrics of the rubric, two at most: `after opening 62` for the number at the end."""
+    own = {stem(w) for w in spread(cell.words)}
+    others = {stem(w) for w, weight in cell.weights.items() if weight >= 0.5} - own
+    return min(2, len(others & {stem(w) for w in words_of(leads, cell.entities)}))
 
 
 _CONNECT: Final = frozenset(
@@ -207,6 +228,20 @@ _CONNECT: Final = frozenset(
 def _says_nothing(text: str, entities: frozenset[str] = frozenset()) -> bool:
     """Whether a text names no thing of its own: `in fiscal 2022, against`."""
     return not words_of(text, entities) - _CONNECT
+
+
+def _own_part(leads: str, entities: frozenset[str]) -> tuple[str, str]:
+    """Of the text between two figures what leads to the second, and what goes with the first: `62 were opened and 6 …`."""
+    parts = list(re.finditer(r",\s|;|\band\b|\bbut\b|\bwhile\b", leads))
+    for match in reversed(parts):
+        if not _says_nothing(leads[match.end() :], entities):
+            return leads[match.end() :], leads[: match.start()]
+    first = parts[0] if parts else None
+    return (
+        (leads, "")
+        if first is None or _says_nothing(leads[: first.start()], entities)
+        else (leads[first.start() :], leads[: first.start()])
+    )
 
 
 def _names_another(one: Sentence, cell: Cell) -> bool:
@@ -252,8 +287,10 @@ def _of_entity(one: Sentence, number: Number, cell: Cell) -> int:
     if not cell.own:
         return 0
     at, end = number.start - one.start, number.end - one.start
-    after = re.match(r"\s*(?:\(|for|at|of|by|,)?\s*([\w&’'-]+)", one.text[end:])
-    following = re.sub(r"['’]s$", "", after[1]).lower() if after and re.match(r"\s*(?:\(|for|at|of|by)", one.text[end:]) else ""
+    after = re.match(r"\s*(?:\(|for\b|at\b|of\b|by\b|in\b|,)?\s*([\w&’'-]+)", one.text[end:])
+    following = (
+        re.sub(r"['’]s$", "", after[1]).lower() if after and re.match(r"\s*(?:\(|for\b|at\b|of\b|by\b|in\b)", one.text[end:]) else ""
+    )
     if following in cell.entities:
         return 1 if following in cell.own else -1
     named = [
@@ -291,7 +328,13 @@ def _led_by_change(one: Sentence, number: Number) -> bool:
     word = next(reversed(list(CHANGE.finditer(before))), None)
     if word is None or re.search(r"[.;](?!\d)", before[word.end() :]):
         return False
-    start = number.start - len(before) + word.end()
+    begins = number.start - len(before)
+    if any(
+        n.end <= begins + word.start() and not one.text[n.end - one.start : begins + word.start() - one.start].strip(" (,")
+        for n in one.numbers
+    ):
+        return False  # it belongs to the figure before it: `+99% year on year, or 34% of revenue`
+    start = begins + word.end()
     between = [n for n in one.numbers if start <= n.start < number.start]
     return not between or _says_nothing(one.text[between[0].end - one.start : at])
 
@@ -301,9 +344,21 @@ def _other_forms(one: Sentence, number: Number, cell: Cell) -> list[Number]:
     if not cell.change:
         return []
     kinds = ("points", "basis points", number.kind, "plain")
-    return [n for n in one.results if n is not number and n.kind in kinds and 0 < n.start - number.end < 25]
+    return [
+        n
+        for n in one.results
+        if n is not number
+        and n.kind in kinds
+        and 0 < n.start - number.end < 25
+        and _FORM.match(one.text[number.end - one.start : n.start - one.start])
+    ]
 
 
+_FORM: Final = re.compile(
+    r"^[\s)]*[,(/=]?\s*(?:or|i\.?e\.?,?|that is,?|which is|equal to|equivalent to)?\s*(?:about |roughly |approximately |some )?[+\-−–(]?\s*$",
+    re.IGNORECASE,
+)
+"""Between a figure and the same one in another unit."""
 _EITHER: Final = re.compile(
     r"^[\s)*]*,?\s*(?:or|or else|to|-|–|—|/)\s+(?:even |perhaps |maybe |possibly |about )?\(?[$€£]?\s*$|^[\s)*]*[-–/][$€£]?$", re.IGNORECASE
 )

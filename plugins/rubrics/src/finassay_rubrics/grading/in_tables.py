@@ -9,7 +9,7 @@ from typing import Final
 from attrs import evolve, frozen
 
 from finassay_rubrics.grading.answer import Answer
-from finassay_rubrics.grading.cells import Cell, Given
+from finassay_rubrics.grading.cells import Cell, Given, at_in
 from finassay_rubrics.grading.compare import can_be
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import SCALES, Number, numbers
@@ -49,6 +49,7 @@ class Entry:
     names: frozenset[str]
     years: frozenset[str]
     part: str
+    at: str
     changes: bool
     averages: bool
 
@@ -108,10 +109,11 @@ def _entry(label: str, head: str, corner: str, text: str, start: int, columns: i
         start,
         columns,
         words,
-        spread(words),
+        spread(words | words_of(corner, entities)),
         frozenset(w.lower() for w in re.findall(r"\w+", said)),
         frozenset(years_in(said, calendar) or years_in(corner, calendar)),
         part_in(head) or part_in(label),
+        at_in(label),
         bool(CHANGE.search(said)),
         bool(AVERAGE.search(said)),
     )
@@ -128,10 +130,12 @@ def _fits(entry: Entry, cell: Cell, wanted: frozenset[str]) -> float:
         return 0.0
     if entry.part != cell.part and (entry.part or (cell.part and entry.years)):
         return 0.0
+    if entry.at and cell.at and entry.at != cell.at:
+        return 0.0
     if cell.own and entry.names & cell.entities and not entry.names & cell.own:
         return 0.0
     dated = _dated(entry.years, cell, entry.columns)
-    return dated + _matched(entry.words, entry.spread, wanted, cell) if dated > 0 else 0.0
+    return dated + _matched(entry.words, entry.spread, wanted, cell) + 0.3 * (entry.at == cell.at != "") if dated > 0 else 0.0
 
 
 def _matched(words: frozenset[str], own: frozenset[str], wanted: frozenset[str], cell: Cell) -> float:

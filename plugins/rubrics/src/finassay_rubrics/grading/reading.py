@@ -39,9 +39,9 @@ class Reading:
 
     def ways(self, kind: UnitKind | None) -> list[tuple[bool, bool]]:
         """(spelled, lengths) of the readings to try for a kind of figure, in order."""
-        if kind == "months":
-            return [(False, True), (True, True)]
-        return [(False, False), (True, False)] if kind in ("plain", "days") else [(False, False)]
+        return {"months": [(True, True)], "plain": [(True, False)], "days": [(False, False), (True, False)]}.get(
+            kind or "", [(False, False)]
+        )
 
     def way(self, way: tuple[bool, bool]) -> Read:
         if way == (False, False):

@@ -16,7 +16,7 @@ SPELLED: Final = {
     "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20,
     "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
-_SPELLED: Final = re.compile(rf"\b({'|'.join(SPELLED)}|one|no|zero)\b(?![-\w])", re.IGNORECASE)
+_SPELLED: Final = re.compile(rf"\b({'|'.join(SPELLED)})\b(?![-\w])", re.IGNORECASE)
 _LATEX: Final = re.compile(r"\\(?:[dt]?frac|text|times|approx|boxed|cdot|mathrm|[(\[%$&])|\{,\}")
 _TOKEN: Final = re.compile(
     r"\\[dt]?frac\s*\{|\\(?:text(?:bf|it|rm)?|math(?:rm|bf|it)|operatorname|boxed|mbox)\s*\{|(?<=\d)\\[,!](?=\d{3})|\{,\}|\\[A-Za-z]+\s?|\\.|[{}]|\$\$|\$|\*\*"
@@ -104,7 +104,7 @@ def _made(answer: str, *, spelled: bool) -> Plain:
 
 
 def _figure(word: str) -> str:
-    return str({"one": 1, "no": 0, "zero": 0}.get(word.lower(), SPELLED.get(word.lower(), 0)))
+    return str(SPELLED[word.lower()])
 
 
 def _changed(answer: str, changes: list[tuple[int, int, str]]) -> list[tuple[int, str]]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from typing import Final
 
 from attrs import define, evolve, field
 
@@ -13,6 +14,9 @@ from finassay_rubrics.grading.dates import dates
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.years import Calendar, ends_named, years_in
 from finassay_rubrics.record.rubric import Criterion, Route, Rubric
+
+_COUNTED: Final = re.compile(r"\b(?:how (?:many|long)|number of|count of)\b", re.IGNORECASE)
+"""What is counted is no change, even where it rose: `how many years the dividend has risen`."""
 
 
 def numeric_routes(criterion: Criterion) -> Sequence[Route]:
@@ -63,10 +67,12 @@ class RubricView:
         return self._cells[key]
 
     def _made(self, criterion: Criterion, route: Route) -> Cell:
-        cell = cell_of(criterion.text, criterion.period or route.period, self.entities, end=route.period_end)
+        kind = kind_of(route.unit) if route.unit else None
+        counted = kind in ("plain", "months", "days") and bool(_COUNTED.search(criterion.text))
+        change = False if counted else None
+        cell = cell_of(criterion.text, criterion.period or route.period, self.entities, end=route.period_end, change=change)
         own = frozenset(w.lower() for w in re.findall(r"\w+", criterion.entity))
         shared = frozenset(w for e in self.entities if e != criterion.entity for w in re.findall(r"\w+", e.lower()))
-        kind = kind_of(route.unit) if route.unit else None
         words = (cell.words - left_out(criterion.text)) or cell.words
         calendar = cell.calendar if cell.calendar.end or self.reference is None else Calendar(*self.reference)
         own = (own - shared) or own  # `Bank` tells no bank from another

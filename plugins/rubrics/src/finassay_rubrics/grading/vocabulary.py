@@ -93,12 +93,17 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
 """Words that stand for others, in the stems of `words_of`."""
 
 
+def stem(word: str) -> str:
+    """A verb without its ending: opened and opening, closed and closing."""
+    return re.sub(r"(?:ing|ed|e)$", "", word) if len(word) > 4 else word
+
+
 def spread(words: Iterable[str]) -> frozenset[str]:
     """Words with their parts and those that they stand for: `capex/revenue` speaks of capital expenditure and of revenue."""
     found: set[str] = set()
     for word in words:
         for part in (word, *re.split(r"[-/]", word)) if "-" in word or "/" in word else (word,):
             if part:
-                found.add(part)
+                found.update((part, stem(part)))
                 found.update(SYNONYMS.get(part, ()))
     return frozenset(found)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from attrs import frozen
@@ -21,14 +22,14 @@ UP: Final = re.compile(
     re.IGNORECASE,
 )
 FLAT: Final = re.compile(
-    r"\b(flat|unchanged|stable|steady|constant|same|no change|little changed|nothing|(?:do|does|did) not (?:matter|change))\b",
+    r"\b(flat|unchanged|stable|steady|constant(?![- ]currenc)|same|no change|little changed|nothing|(?:do|does|did) not (?:matter|change))\b",
     re.IGNORECASE,
 )
 GOOD: Final = re.compile(r"\b(improv\w*|better|strengthen\w*|stronger|recover\w*)\b", re.IGNORECASE)
 BAD: Final = re.compile(r"\b(worsen\w*|worse|deteriorat\w*|weaken\w*|weaker)\b", re.IGNORECASE)
 """Words that tell whether a change is welcome; which way that is depends on the metric."""
 NOT: Final = re.compile(
-    r"\b(?:not(?! only| just| least)|no(?! longer than)|never|without|neither|nor|hardly|cannot|fail(?:s|ed)? to|far from|unlikely)\b|n['’]t\b",
+    r"\b(?:not(?! only| just| least)|no(?!,| longer than)|never|without|neither|nor|hardly|cannot|fail(?:s|ed)? to|far from|unlikely)\b|n['’]t\b",
     re.IGNORECASE,
 )
 _DENIAL: Final = re.compile(r"\b(?:not(?! only| just| least)|never|neither|nor|no|rather than|instead of)\b|n['’]t\b", re.IGNORECASE)
@@ -38,9 +39,10 @@ CLAUSE: Final = re.compile(
 GENERIC: Final = frozenset(
     [
         "other", "charge", "asset", "item", "certain", "related", "associated", "impact", "effect", "primarily", "company", "fiscal", "year",
-        "result", "amount", "additional", "yes", "main", "due", "because", "cause", "driven", "reason", "mainly", "partly", "also", "both",
+        "result", "amount", "additional", "yes", "not", "no", "main", "due", "because", "cause", "driven", "reason", "mainly", "partly", "also", "both",
     ]
 )  # fmt: skip
+MANY: Final = 5
 QUALIFIERS: Final = frozenset(
     [
         "average",
@@ -73,6 +75,14 @@ class Said:
     sentence: Sentence | None = None
     matched: frozenset[str] = frozenset()
 
+    wanted: int = 0
+    """How many words and numbers tell it apart."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether enough of it is said: half, of many words more than half."""
+        return self.share > ENOUGH or (self.share == ENOUGH and self.wanted < MANY)
+
     @property
     def text(self) -> str:
         return self.sentence.text.strip() if self.sentence else ""
@@ -87,12 +97,16 @@ class Said:
 
 def direction(text: str) -> str | None:
     """`up`, `down`, `flat`, by the first word of direction that is not denied; None without one."""
-    found = [(m, name) for name, pattern in (("down", DOWN), ("up", UP), ("flat", FLAT)) if (m := pattern.search(text))]
-    if not found:
-        return None
-    match, name = min(found, key=lambda one: one[0].start())
-    denied = NOT.search(text[max(0, match.start() - 25) : match.start()])
-    return name if name == "flat" or not denied else f"not {name}"
+    found = sorted(
+        (m.start(), name) for name, pattern in (("down", DOWN), ("up", UP), ("flat", FLAT)) for m in islice(pattern.finditer(text), 8)
+    )
+    affirmed = next((name for at, name in found if name == "flat" or not _denied_at(text, at)), None)
+    return affirmed or (f"not {found[0][1]}" if found else None)
+
+
+def _denied_at(text: str, at: int) -> bool:
+    """Whether a word is denied by one shortly before it in the same clause."""
+    return bool(NOT.search(re.split(r"[:;,.—]", text[max(0, at - 25) : at])[-1]))
 
 
 def judged(text: str) -> str | None:
@@ -101,7 +115,7 @@ def judged(text: str) -> str | None:
     if not found:
         return None
     match, name = min(found, key=lambda one: one[0].start())
-    return f"not {name}" if NOT.search(text[max(0, match.start() - 25) : match.start()]) else name
+    return f"not {name}" if _denied_at(text, match.start()) else name
 
 
 def names(
@@ -130,10 +144,10 @@ def names(
         matched = frozenset(word for word in distinctive if _said(word, said, alike=word not in proper))
         if not matched and not required:
             continue
-        matched |= frozenset(n for n in required if n in _numbers(one.text))
+        matched |= required & (_numbers(one.text) if distinctive else frozenset(re.findall(r"\d+(?:\.\d+)?", one.text)))
         share = 0.0 if required - matched else len(matched) / len(wanted)
         if share and (share, len(told & said)) > rank:
-            best, rank = Said(share, one, matched), (share, len(told & said))
+            best, rank = Said(share, one, matched, len(wanted)), (share, len(told & said))
     return best
 
 
@@ -164,6 +178,8 @@ def distinguishing(value: str, siblings: Sequence[str], entities: frozenset[str]
     own = words_of(_ORDINAL.sub("", value), entities) - GENERIC
     own = frozenset(w for w in own if not (direction(w) or judged(w))) or own
     shared = {word for text in siblings for word in words_of(text, entities)}
+    if not own:
+        return own, frozenset(re.findall(r"\d+(?:\.\d+)?", value))
     return own - shared or own, frozenset(n for n in _numbers(value) if not re.fullmatch(r"(?:19|20)\d\d", n))
 
 

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from attrs import frozen
@@ -24,7 +25,7 @@ PART: Final = re.compile(
 )
 _ORDER: Final = {"first": "1", "second": "2", "third": "3", "fourth": "4"}
 _POST: Final = re.compile(
-    r"^\s*\(?\s*(?:(?:in|for|at|during|of|on|as of)\s+)?(?:the\s+)?(?:(?:end of|year[- ]end of|year ended|full year)\s+)?(?:fiscal(?: year)?\s+|fy\s?|the\s+)*['’]?$",
+    r"^\s*\(?\s*(?:(?:in|for|at|during|of|on|as of)\s+)?(?:the\s+)?(?:(?:end of|year[- ]end of|year ended|full year|(?:first|second|third|fourth) quarter(?: of)?|(?:first|second) half(?: of)?|(?:three|six|nine) months(?: of)?|Q[1-4])\s+)?(?:the\s+)?(?:fiscal(?: year)?\s+|fy\s?|the\s+)*['’]?$",
     re.IGNORECASE,
 )
 """Between a figure and the year that belongs to it: `2.77% in fiscal 2022`, `38.4% (FY2023`."""
@@ -51,6 +52,7 @@ _NAMED: Final = re.compile(
     r"^\)?\s*(?:[(,:–=-]|is|was)?\s*(?:also |i\.e\.,? |called |named )?(?:the )?(?:fiscal(?: year)?\s*|fy\s?['’]?|our )$", re.IGNORECASE
 )
 """Between a year's end and its name: `The year ended February 3, 2024 is fiscal`."""
+MAX_MARKS: Final = 20
 REACH: Final = 100
 """Characters that are looked at between a figure and a year."""
 NEAR: Final = 45
@@ -141,16 +143,49 @@ def ends_named(text: str) -> list[tuple[str, date]]:
     return found
 
 
-def years_of(sentence: str, begin: int, figures: Sequence[Number], calendar: Calendar = PLAIN) -> list[str | None]:
+_ELSEWHERE: Final = re.compile(
+    r";|,\s*(?:which|that|who|but)\b|\b(?:due|matur\w*|repa\w+|expir\w*|until|payable|callable)\b", re.IGNORECASE
+)
+"""Between a figure and a year that is about something else: `$1.25 billion, which matures in May 2026`."""
+_BEFORE: Final = re.compile(
+    r"\b(?:a|one|the) year (?:earlier|ago|before|prior)\b|\b(?:the )?(?:prior|previous|preceding)[- ](?:fiscal |financial )?year\b|\byear-ago\b|\blast year\b",
+    re.IGNORECASE,
+)
+"""The year before the one that is spoken of."""
+
+
+def _relative(
+    sentence: str, places: Sequence[tuple[int, int]], marks: Sequence[tuple[int, int, str]], spoken: str | None, found: list[str | None]
+) -> None:
+    """Gives the figure beside `a year earlier` the year before: of the one named before it, else after it, else in the text before."""
+    for match in islice(_BEFORE.finditer(sentence), MAX_MARKS):
+        base = next((year for _, end, year in reversed(marks) if end <= match.start()), None) or next(
+            (year for _, _, year in marks), spoken
+        )
+        if base is None or not base.isdigit():
+            continue
+        ends = bisect_left([end for _, end in places], match.start() + 1)
+        if ends and match.start() - places[ends - 1][1] < 40 and not any(places[ends - 1][1] <= m[0] < match.start() for m in marks):
+            found[ends - 1] = str(int(base) - 1)
+        elif ends < len(places) and places[ends][0] - match.end() < 40:
+            found[ends] = str(int(base) - 1)
+
+
+def years_of(
+    sentence: str, begin: int, figures: Sequence[Number], calendar: Calendar = PLAIN, spoken: str | None = None
+) -> list[str | None]:
     """For each figure the year that it goes with; None where the sentence names none.
 
     `3.1%, 2.0% and 3.2% for FY2015, FY2016 and FY2017` in order; else the year that stands beside it; else the last one named before it.
     """
     marks = marked(sentence, calendar)
-    if not marks or not figures:
+    if not figures or not (marks or _BEFORE.search(sentence)):
         return [None] * len(figures)
     places = [(n.start - begin, n.end - begin) for n in figures]
     found = _beside(sentence, places, marks)
+    _relative(sentence, places, marks, spoken, found)
+    if not marks:
+        return found
     for first, last in ((0, sum(p[1] <= marks[0][0] for p in places)), (sum(p[0] < marks[-1][1] for p in places), len(places))):
         between = any(marks[0][1] <= start < marks[-1][0] for start, _ in places)
         if last - first == len(marks) > 1 and not between:  # a list of figures and a list of years
@@ -183,6 +218,15 @@ def _year_of(
         return following[2]
     if preceding and before is not None and len(before) < 60 and _PRE.match(before):
         return preceding[2]
-    if following and after is not None and len(after) < 40 and (before is None or _AWAY.match(before[:40])):
+    if (
+        following
+        and after is not None
+        and len(after) < 40
+        and not _ELSEWHERE.search(after)
+        and (before is None or _AWAY.match(before[:40]))
+    ):
         return following[2]
-    return preceding[2] if preceding else following[2] if following else None
+    if preceding or following is None:
+        return preceding[2] if preceding else None
+    between = sentence[place[1] : min(following[0], place[1] + REACH)]
+    return None if _ELSEWHERE.search(between) else following[2]
