@@ -9,6 +9,7 @@ from reading_model import BALANCE, INCOME, MARGIN, margin, taken, total, value
 
 from finassay.api.source import Document, Page, SourceItem
 from finassay.testing.research import SampleDesk, check_derivation, sample_document
+from finassay_researcher_model.columns import wrong_column
 from finassay_researcher_model.figures import figure_in
 from finassay_researcher_model.forms import ValueForm
 from finassay_researcher_model.grounding import Grounds, UngroundedError, unit_of, years_of
@@ -87,6 +88,8 @@ def test_a_charge_in_brackets_is_negative_whatever_the_model_says():
         ({"inputs": [taken("x", "3,598.8", scale="units")]}, "is in millions by its heading"),
         ({"inputs": [taken("x", "3,598.8"), taken("y", "3,423.8")]}, "a copied value has one input, and there are 2"),
         ({"inputs": []}, "a copied value has one input, and there are 0"),
+        ({"inputs": [taken("x", "3,423.8")]}, "3,423.8 stands in the column of 2021, not of 2022"),
+        ({"inputs": [taken("x", "3,598.8", period="FY2021")]}, "3,598.8 stands in the column of 2022, not of 2021"),
         ({"unit": "quid"}, "the unit 'quid' is none of"),
         ({"unit": ""}, "the unit '' is none of"),
         ({"period_end": "30 September"}, "is no day"),
@@ -198,6 +201,28 @@ def test_a_page_as_extraction_leaves_it():
 def test_a_number_in_its_quote(quote, shown, expected):
     found = figure_in(quote, shown)
     assert (None if isinstance(found, str) else found.value) == (None if expected is None else Decimal(expected))
+
+
+@pytest.mark.parametrize(
+    ("row", "shown", "heading", "year", "end", "told"),
+    [
+        ("Net sales $ 10 $ 20 $ 30", "20", "2022 2021 2020", 2021, None, ""),
+        ("Net sales $ 10 $ 20 $ 30", "10", "2022 2021 2020", 2021, None, "column of 2022, not of 2021"),
+        ("Loss (1.5) — 2.5", "1.5", "2022 2021 2020", 2020, None, "column of 2022"),
+        ("Loss (1.5) — 2.5", "2.5", "2022 2021 2020", 2020, None, ""),
+        ("Net sales 10 20", "10", "January 28, 2023\nJanuary 29, 2022", 2022, None, ""),  # a date a line: nobody can tell
+        ("Net sales 10 20", "10", "Years ended January 28, 2023 January 29, 2022", 2022, None, ""),  # fiscal 2022 ends in 2023
+        ("Net sales 10 20", "20", "Years ended January 28, 2023 January 29, 2022", 2022, date(2023, 1, 28), "column of 2022, not of 2023"),
+        ("Net sales 10 10", "10", "2022 2021", 2021, None, ""),
+        ("Net sales 10 20 30", "10", "2022 2021", 2021, None, ""),  # another number of columns
+        ("Net sales 10 20", "10", "2020 2019", 2021, None, ""),  # the year is not there
+        ("Net sales 10 20", "10", "no heading", 2021, None, ""),
+    ],
+)
+def test_columns(row, shown, heading, year, end, told):
+    found = wrong_column(row, shown, [row, heading], year, end)
+    assert told in found
+    assert bool(told) == bool(found)
 
 
 def test_units_and_years():

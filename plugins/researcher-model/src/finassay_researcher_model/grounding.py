@@ -12,6 +12,7 @@ from attrs import define, field, frozen
 from finassay.api.errors import FinassayError
 from finassay.api.research import Derivation, Input, Period, Quote, Script
 from finassay.api.verdict import Json
+from finassay_researcher_model.columns import wrong_column
 from finassay_researcher_model.figures import IN_SCALE, SAID, SCALES, Figure, figure_in
 from finassay_researcher_model.forms import InputForm, QuoteForm, ValueForm
 from finassay_researcher_model.toolbox import Toolbox
@@ -65,6 +66,7 @@ class Grounds:
             raise UngroundedError("two inputs have one name")
         self._scales()
         end = self._end()
+        self._columns(inputs, end)
         script = self._script(inputs) if form.code.strip() else None
         value = self._number(inputs, script) if self.numeric else self._words(script)
         if self.numeric:
@@ -125,6 +127,19 @@ class Grounds:
             heading = IN_SCALE.search(told)
             if form.scale == "units" and heading and not self.form.code.strip() and self._unit_is_amount():
                 raise UngroundedError(f"input {form.name} is in {heading[1].lower()} by its heading, not in units")
+
+    def _columns(self, inputs: Sequence[Input], end: date | None) -> None:
+        """Numbers stand in the columns of their periods, as far as headings that are quoted tell. A copied number's is the one asked for."""
+        copied = len(inputs) == 1 and not self.form.code.strip()
+        for one in inputs:
+            own = years_of(one.period.asked if one.period else "") or (years_of(self.period) if copied else set())
+            if len(own) != 1:
+                continue
+            quote = self.quotes[one.quote]
+            headings = [q.text for q in self.quotes if q.reference == quote.reference]
+            last = end if own == years_of(self.period) else None
+            if told := wrong_column(quote.text, one.shown, headings, min(own), last):
+                raise UngroundedError(f"input {one.name}: {told}")
 
     # -- values -------------------------------------------------------------------------------------------------------
 
