@@ -9,7 +9,7 @@ import pytest
 
 from finassay_rubrics.metrics.formula import Line, evaluate, lines
 from finassay_rubrics.metrics.script import script
-from finassay_rubrics.metrics.table import table
+from finassay_rubrics.metrics.table import table, without
 
 NOW = {
     "revenue": 1000, "cogs": 600, "gross_profit": 400, "sga": 150, "rnd": 50, "operating_income": 160, "interest_expense": 20, "pretax_income": 145,
@@ -125,3 +125,9 @@ def test_offsets_are_of_this_year_and_the_one_before():
         for node in (metric.formula, *(route.formula for route in metric.routes)):
             assert {line.offset for line in lines(node)} <= {0, -1}
             assert all(isinstance(line, Line) for line in lines(node))
+
+
+def test_liabilities_without_a_total_are_what_equity_leaves():
+    node = without(table().metrics["liabilities_to_assets"].formula, frozenset(["total_liabilities"]))
+    assert {line.id for line in lines(node)} == {"total_assets", "equity_total", "redeemable"}
+    assert float(computed(without(node, frozenset(["redeemable"])))) == pytest.approx(510 / 1010)

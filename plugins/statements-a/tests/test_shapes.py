@@ -173,3 +173,21 @@ def test_a_reading_has_the_period_of_its_column():
     assert found.value == Decimal("3423800000")
     assert found.period.end == date(2021, 9, 30)
     assert found.step == Decimal("100000")
+
+
+def test_liabilities_without_a_total_come_from_what_stands_there():
+    text = "What are total liabilities of Orchard Toolworks at the end of FY2022?"
+    without_total = tuple(re.sub(r"Total liabilities 1,799\.6[^\n]*\n", "", page) for page in PLAIN)
+    assert without_total != PLAIN
+    assert ask(text, document(without_total)).value == ask(text).value == Decimal("1799600000")
+    besides = tuple(
+        page.replace("Common stock, $0.01", "Redeemable noncontrolling interests 9.0 8.0\nCommon stock, $0.01").replace(
+            "Total stockholders' equity", "Total equity"
+        )
+        for page in without_total
+    )
+    assert ask(text, document(besides)).value == Decimal("1790600000")
+    unclear = tuple(
+        page.replace("Redeemable noncontrolling interests 9.0 8.0", "Redeemable noncontrolling interests 9.0") for page in besides
+    )
+    assert ask(text, document(unclear)).value is None

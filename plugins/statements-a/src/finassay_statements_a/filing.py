@@ -74,6 +74,7 @@ _HEADING: Final = re.compile(
     r"^(?:cash flows?(?: -)? (?:from )?(?:operating|investing|financing) activities|(?:current )?assets|less|(?:liabilities and .{0,40}equity )?current liabilities):? "
 )
 _PER_SHARE: Final = re.compile(r"(?i)\bper\s+(?:\w+\s+)?share")
+_REDEEMABLE: Final = re.compile(r"(?i)\b(?:redeemable|temporary\s+equity|mezzanine)\b")
 _SHORT: Final = re.compile(r"(?:total|basic|diluted|basic and diluted)")
 
 
@@ -227,6 +228,8 @@ class LabelFiling:
             return f"the {item.statement} statement does not show that year"
         place, column, basis = years[year]
         fitting = statement.fitting(line)
+        if not fitting and line == "redeemable" and _REDEEMABLE.search(statement.page.text):
+            return "the page speaks of a redeemable interest, and no row shows it"
         if not fitting:
             return f"the {item.statement} statement has no such line"
         if any(not row.values for _, row in fitting):

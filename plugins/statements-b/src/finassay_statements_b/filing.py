@@ -171,6 +171,12 @@ class GridFiling:
         rows = finder.found(line)
         if line in ("equity", "equity_total"):
             rows = totals_of_equity(finder, line)
+        if (
+            not rows
+            and line == "redeemable"
+            and any(word in one.page.text.lower() for word in ("redeemable", "temporary equity", "mezzanine"))
+        ):
+            return "the page speaks of a redeemable interest, and no row shows it"
         if not rows:
             return f"the {item.statement} statement has no such line"
         problem = self._problem(one, line, rows, years[year])

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from finassay.api.errors import FinassayError
 
-CONSTANTS: Final = frozenset(Decimal(text) for text in ("0.5", "1", "2", "4", "12", "100", "360", "365"))
+CONSTANTS: Final = frozenset(Decimal(text) for text in ("0", "0.5", "1", "2", "4", "12", "100", "360", "365"))
 """The only numbers that a formula may hold: every other figure must be quoted from a source."""
 
 

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from finassay.api.research import Derivation, Desk, Input, Period, Question, Quote, ScriptError
 from finassay.api.source import Document, NotThereError, SourceItem
 from finassay_rubrics.metrics.ask import Ask, understand
-from finassay_rubrics.metrics.formula import FormulaError, Line, Node, lines, outcome
+from finassay_rubrics.metrics.formula import FormulaError, Line, Node, Number, lines, outcome
 from finassay_rubrics.metrics.script import script
 from finassay_rubrics.metrics.table import table, without
 from finassay_rubrics.metrics.terms import fold
@@ -26,6 +26,8 @@ ORIGINAL: Final = "vintage:original"
 LATEST: Final = "vintage:latest"
 """Its counterpart, which is the default."""
 
+ABSENT: Final = "has no such line"
+"""What a family says of a line that a statement does not show; anything else means that there may be one."""
 YEAR_END: Final = "fiscal_label:year-end"
 """The convention that names a fiscal year by the calendar year of its end, where the issuer names it otherwise."""
 
@@ -236,7 +238,7 @@ def choose(ask: Ask, held: Sequence[Held], original: bool = False) -> tuple[Node
 
 def _filled(ask: Ask, order: Sequence[Held], reasons: dict[Line, str]) -> tuple[Node, dict[Line, tuple[Held, Cell]]] | None:
     node = ask.formula
-    for _ in range(2):
+    for _ in range(3):
         cells: dict[Line, tuple[Held, Cell]] = {}
         missing = set()
         for line in lines(node):
@@ -247,7 +249,8 @@ def _filled(ask: Ask, order: Sequence[Held], reasons: dict[Line, str]) -> tuple[
                 cells[line] = found
         if not missing:
             return node, cells
-        other = without(node, frozenset(missing))
+        unclear = {line.id for line, reason in reasons.items() if line.id in missing and ABSENT not in reason}
+        other = without(node, frozenset(missing - {id for id in unclear if table().lines[id].otherwise == Number(Decimal(0))}))
         if other == node:
             return None
         node = other
