@@ -113,6 +113,19 @@ def test_whether_its_model_calls_can_be_paid(doctor, problems, expected):
     assert "no gateway 'standard'" in line
 
 
+def test_it_is_the_gateway_of_the_settings_file(doctor, tmp_path):
+    def gateway(options):
+        problems = lambda upstreams, channels: [] if options.program == "mine" else ["no key for tower"]  # noqa: E731
+        return types.SimpleNamespace(id="standard", problems=problems, secrets=tuple, open=None, close=None)
+
+    good = program(Diagnosis("/bin/foo", "1.2.3"), ("tower",))
+    assert doctor(good=good, standard=gateway)[0].startswith("--")
+    (tmp_path / "finassay.toml").write_text("[run.gateway]\nid = 'standard'\noptions = {program = 'mine'}\n")
+    assert doctor(good=good, standard=gateway)[0].startswith("ok")
+    (tmp_path / "finassay.toml").write_text("[run.gateway]\nid = 'standard'\noptions = {porgram = 'mine'}\n")
+    assert "porgram" in doctor(good=good, standard=gateway)[0]
+
+
 def test_options_of_the_settings_file_count(doctor, tmp_path):
     (tmp_path / "finassay.toml").write_text("[run.agents.mine]\nid = 'named'\noptions = {program = '/opt/foo'}\n")
     line, _ = doctor(named=lambda options: program(Diagnosis(options.program, "2"))(options))

@@ -73,6 +73,15 @@ def test_a_task_that_is_not_what_was_committed_to_is_found(drawn, capsys, change
     assert f"{task.id}: NOT as committed" in capsys.readouterr().out
 
 
+def test_limits_that_a_run_overrode_are_told_and_break_no_commitment(drawn, capsys):
+    for path in sorted((drawn / "tasks").glob("*.json")):
+        write_task(path, read_task(path).held_under(max_turns=2, turn_seconds=1200.0).held_under(max_turns=3))
+    assert not reveal()
+    out = capsys.readouterr().out
+    assert "as committed, drawn again: the same; held with max_turns 3 instead of 6, turn_seconds 1200 instead of 300" in out
+    assert read_tasks(drawn / "tasks")[0].held_under(6, 300.0) == read_tasks(drawn / "tasks")[0].as_drawn
+
+
 def test_another_secret_opens_nothing(drawn, capsys):
     assert not sample("other", out="others")
     assert reveal("other") == 2

@@ -68,5 +68,9 @@ class CommandAgent(JsonLinesAgent):
     def diagnose(self) -> Diagnosis:
         """Whether the program is there."""
         program = " ".join(" ".join((*self._program.argv, *self.options.command[1:])).split())[:MAX_TOLD]
-        how = f"a key for {', '.join(self.options.upstreams)}, behind the gateway" if self.options.upstreams else "nothing"
+        how = (
+            f"a key for {', '.join(self.options.upstreams)}, behind the gateway"
+            if self.options.upstreams
+            else "its model calls are its own affair"
+        )
         return Diagnosis(program, self.version, how, self._program.problem, self._program.hint)

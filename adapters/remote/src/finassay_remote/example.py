@@ -311,7 +311,10 @@ def main(arguments: list[str] | None = None, agent: Agent | None = None) -> int:
         parser.error(f"{given.token_variable} is not set")
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(("127.0.0.1", given.port))
+        try:
+            listening.bind(("127.0.0.1", given.port))
+        except OSError as error:
+            parser.error(f"port {given.port} cannot be taken: {error.strerror}")
         listening.listen(128)
         print(f"listening on http://127.0.0.1:{listening.getsockname()[1]}", file=sys.stderr, flush=True)
         app = Service(agent or Example(given.pause), token).app()

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
-from attrs import Factory, frozen
+from attrs import Factory, evolve, frozen
 
 from finassay.api.strategy import Belief, Observable, Strategy, Universe
 
@@ -49,6 +50,19 @@ class Conditions:
 
 
 @frozen
+class Drawn:
+    """Limits as a task was drawn with them, where a run has overridden them; None where not."""
+
+    max_turns: int | None = None
+    turn_seconds: float | None = None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Those that are known."""
+        return {name: value for name, value in (("max_turns", self.max_turns), ("turn_seconds", self.turn_seconds)) if value is not None}
+
+
+@frozen
 class Task:
     """τ = (p, b, c). Sealed as a whole; an agent sees only its `Brief` and what the user says."""
 
@@ -64,6 +78,23 @@ class Task:
     goals: tuple[Goal, ...] = GOALS
     observables: Mapping[str, Observable] = Factory(dict)
     """Item id to the test by which trades can show it, so that grading does not need the grammar that drew the task."""
+    drawn: Drawn = Drawn()
+    """Conditions that a run has overridden, as they were before."""
+
+    @property
+    def as_drawn(self) -> "Task":
+        """The task before any run overrode its conditions."""
+        return evolve(self, conditions=evolve(self.conditions, **self.drawn.values), drawn=Drawn())
+
+    def held_under(self, max_turns: int | None = None, turn_seconds: float | None = None) -> "Task":
+        """The task with other limits; what it was drawn with stays known. None leaves a limit as it is."""
+        before = self.as_drawn.conditions
+        turns = self.conditions.max_turns if max_turns is None else max_turns
+        seconds = self.conditions.turn_seconds if turn_seconds is None else turn_seconds
+        drawn = Drawn(
+            before.max_turns if before.max_turns != turns else None, before.turn_seconds if before.turn_seconds != seconds else None
+        )
+        return evolve(self, conditions=evolve(self.conditions, max_turns=turns, turn_seconds=seconds), drawn=drawn)
 
 
 @frozen

@@ -11,7 +11,7 @@ from finassay.api.agent import Agent, Diagnosable, Diagnosis
 from finassay.api.errors import CatalogError, FinassayError
 from finassay.catalog.catalog import BrokenComponentError, Catalog, called
 from finassay.cli.findings import Findings
-from finassay.config.settings import configured_agents
+from finassay.config.settings import configured_agents, configured_gateway
 
 SECONDS: Final = 30.0
 """How long one agent's program is waited for; the others go on meanwhile."""
@@ -81,9 +81,10 @@ def _unpaid(catalog: Catalog, agent: Agent) -> list[str]:
     if not agent.capabilities.upstreams:
         return []
     try:
-        gateway, _ = catalog.create("gateway", "standard")
+        choice = configured_gateway(Path.cwd())
+        gateway, _ = catalog.create("gateway", choice.id, choice.options)
         return list(gateway.problems(agent.capabilities.upstreams, ()))
-    except CatalogError as error:
+    except FinassayError as error:
         return [str(error)]
 
 

@@ -1,7 +1,11 @@
 """Entry point. Imports click and metadata only: a command is imported when it runs, so that `--help` answers at once."""
 
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import Any
@@ -87,7 +91,8 @@ def main(arguments: list[str] | None = None) -> Any:
     if "--debug" in arguments[1:] and next((a for a in arguments if not a.startswith("-")), "") in BUILTIN:
         arguments = ["--debug", *(a for a in arguments if a != "--debug")]  # wherever it was written
     try:
-        return cli.main(args=arguments, prog_name="finassay", standalone_mode=False) or 0
+        with _terminated_as_interrupted():
+            return cli.main(args=arguments, prog_name="finassay", standalone_mode=False) or 0
     except click.exceptions.Abort:
         click.echo("stopped", err=True)
         sys.exit(130)
@@ -100,12 +105,31 @@ def main(arguments: list[str] | None = None) -> Any:
     except BrokenPipeError:
         sys.exit(141)
     except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # rich ends the program where its output is read no more
+            sys.exit(141)
         if error.code in STOPPED or not any(a in BUILTIN for a in arguments):
             raise
         click.echo(f"internal error: a plugin ended the program (sys.exit({error.code!r})); see: finassay plugins --check", err=True)
         sys.exit(1)
     except Exception as error:
         sys.exit(_tell(error, debug="--debug" in arguments))
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends a command as Ctrl-C does: with everything that it started."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _tell(error: Exception, *, debug: bool) -> int:

@@ -211,7 +211,8 @@ def reveal(commitments: Path, secret_file: Path, tasks_path: Path) -> None:
     }
     for one in opened:
         what = words[one.drawn] if one.id in given else "its file is missing"
-        click.echo(one_line(f"{one.id}: {'as committed' if one.kept else 'NOT as committed'}, {what}"))
+        held = f"; held with {', '.join(one.overridden)}" if one.overridden else ""
+        click.echo(one_line(f"{one.id}: {'as committed' if one.kept else 'NOT as committed'}, {what}{held}"))
     broken = [one.id for one in opened if not one.kept or one.drawn is False]
     if broken:
         raise InvalidFileError(f"{count(len(broken), 'task')} of {len(opened)} are not what was committed to: {', '.join(broken[:8])}")

@@ -180,6 +180,19 @@ def configured_agents(folder: Path) -> dict[str, Choice]:
     return _declared("agents", Choice, folder)
 
 
+def configured_gateway(folder: Path) -> Choice:
+    """The gateway as `finassay.toml` has it, else the default. Raises `UsageError`, `InvalidFileError`."""
+    told = _choices("gateway", _from_file(folder / FILE).get("gateway"))
+    if told is None:
+        default: Choice = RunSettings.model_fields["gateway"].default
+        return default
+    try:
+        return Choice.model_validate(told)
+    except ValidationError as error:
+        amiss = first_amiss(error, Choice)
+        raise UsageError(f"{FILE}: {evolve(amiss, path=('gateway', *amiss.path)).line('setting')}", hint=amiss.hint) from error
+
+
 def _declared(key: str, kind: type[M], folder: Path) -> dict[str, M]:
     """The tables under one key of the settings file, by their names."""
     told = _choices(key, _from_file(folder / FILE).get(key, {}))

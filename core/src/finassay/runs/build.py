@@ -208,9 +208,11 @@ def _gateway(
 ) -> tuple[Gateway, Origin] | None:
     """The gateway, if an agent needs one. Raises `PreflightError` with all that keeps it from serving them."""
     needing = [m for m in makers if needs_gateway(m.sample.capabilities, tuple(channels))]
+    if not needing and not settings.gateway.options:
+        return None
+    gateway, origin = catalog.create("gateway", settings.gateway.id, settings.gateway.options)  # options are checked also where unused
     if not needing:
         return None
-    gateway, origin = catalog.create("gateway", settings.gateway.id, settings.gateway.options)
     served = {c.id: c for m in needing for c in served_channels(m.sample.capabilities, tuple(channels))}
     problems = [*_unserved(gateway, needing), *gateway.problems((), tuple(served.values()))]
     if settings.budget_usd is not None or settings.session_budget_usd is not None:

@@ -63,7 +63,8 @@ class Secret:
 def canonical(task: Task) -> bytes:
     """The task in the one form that is hashed: JSON with sorted keys, without spaces, in UTF-8, as it would be after being stored once."""
     stored = from_json(Task, to_json(task), task.id)  # where a float is meant, a grammar may have given 252
-    return json.dumps(to_json(stored), sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+    told = {name: value for name, value in to_json(stored).items() if name != "drawn"}  # which says what became of it later
+    return json.dumps(told, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def make_secret(path: Path) -> Secret:
@@ -169,6 +170,8 @@ class Opened:
     """The task is the one that was committed to."""
     drawn: bool | None
     """Drawing it again gives the same task; None where the grammar of that version is not here."""
+    overridden: tuple[str, ...] = ()
+    """Limits under which a run has held it instead of its own, in words."""
 
 
 def open_commitments(made: Commitments, secret: Secret, tasks: Mapping[str, Task], grammar: Grammar | None) -> list[Opened]:
@@ -188,9 +191,11 @@ def open_commitments(made: Commitments, secret: Secret, tasks: Mapping[str, Task
 def _opened(made: Commitments, one: Committed, secret: Secret, task: Task | None, grammar: Grammar | None) -> Opened:
     if task is None:
         return Opened(one.id, False, None)
+    overridden = tuple(f"{name} {getattr(task.conditions, name):g} instead of {own:g}" for name, own in task.drawn.values.items())
+    task = task.as_drawn
     same_grammar = (task.grammar, task.grammar_version) == (made.grammar, made.grammar_version)
     kept = same_grammar and hmac.compare_digest(secret.commitment(one.number, task), one.commitment)
     if grammar is None or (grammar.id, grammar.version) != (made.grammar, made.grammar_version):
-        return Opened(one.id, kept, None)
+        return Opened(one.id, kept, None, overridden)
     again = secret_task(secret, grammar, one.number, frozenset(made.needs), lambda universe: task.conditions)
-    return Opened(one.id, kept, canonical(again) == canonical(task))
+    return Opened(one.id, kept, canonical(again) == canonical(task), overridden)

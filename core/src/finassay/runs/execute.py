@@ -89,7 +89,7 @@ class Runner:
 
     def __init__(self, folder: RunFolder, settings: RunSettings, tasks: dict[str, Task], built: Built, observers: Observers) -> None:
         self.folder, self.settings, self.built, self.observers = folder, settings, built, observers
-        self.tasks = {name: _with_overrides(task, settings) for name, task in tasks.items()}
+        self.tasks = {name: task.held_under(settings.max_turns, settings.turn_seconds) for name, task in tasks.items()}
         self._lock = threading.Lock()
         self._active: dict[SessionKey, Session] = {}
         self._halted = False
@@ -378,12 +378,3 @@ class Runner:
 
     def _redact(self, text: str) -> str:
         return without_secrets(text, self._redactions)
-
-
-def _with_overrides(task: Task, settings: RunSettings) -> Task:
-    conditions = task.conditions
-    if settings.turn_seconds is not None:
-        conditions = evolve(conditions, turn_seconds=settings.turn_seconds)
-    if settings.max_turns is not None:
-        conditions = evolve(conditions, max_turns=settings.max_turns)
-    return evolve(task, conditions=conditions)

@@ -5,6 +5,7 @@ Each grading is stored under the hash of the code that made it, so that verdicts
 
 import importlib.util
 import multiprocessing
+import os
 import signal
 import sys
 import threading
@@ -223,10 +224,19 @@ _said_wait: dict[str, float] = {}
 
 def _start(root: Path, settings: RunSettings) -> None:
     global _grader
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program that asked for gradings decides when they stop
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a grading removes what it made
     _grader = Grader(root, settings)
     _grader.models.waits, _grader.models.calls = _say_wait, _Slow()
+
+
+def _end_with_parent() -> None:
+    """Nobody is left to ask for gradings, or to read them, when the program that started this process is gone, however it went."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _say_wait(model: str, seconds: float, error: FinassayError) -> None:
@@ -270,7 +280,12 @@ def grading_pool(root: Path, settings: RunSettings, processes: int) -> Iterator[
     """A way to grade sessions in processes of their own: pandas holds the interpreter's lock, and a check that dies takes no run down."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context, initializer=_start, initargs=(root, settings)) as pool:
-        yield lambda key: pool.submit(_grade, key)
+        try:
+            yield lambda key: pool.submit(_grade, key)
+        except KeyboardInterrupt:  # else leaving the pool would wait for all that is to be graded
+            pool.shutdown(wait=False, cancel_futures=True)
+            stop_children()
+            raise
 
 
 def stop_children(seconds: float = 5.0) -> None:
