@@ -41,7 +41,7 @@ def _leaders(page: str) -> str:
 
 
 def _old_first(page: str) -> str:
-    lines = []
+    lines: list[str] = []
     for line in page.split("\n"):
         match = re.search(r"((?:\$ )?\(?[\d,.]+\)?(?: (?:\$ )?\(?[\d,.]+\)?){1,2})$", line)
         parts = re.findall(r"(?:\$ )?\(?[\d,.]+\)?", match[1]) if match and "par value" not in line else []
@@ -62,7 +62,7 @@ def _thousands(page: str) -> str:
 def _noted(page: str) -> str:
     """A column of notes' numbers before the figures, in the head as `Note`; not every row has one."""
     number = iter(range(2, 200))
-    lines = []
+    lines: list[str] = []
     for line in page.split("\n"):
         match = re.search(r"(?<=[a-z]) (?=(?:\$ )?\(?[\d,]+\.\d\)?(?: |$))", line)
         noted = match is not None and "par value" not in line and len(lines) % 2 == 0 and not line.startswith(("Total", "Net "))
