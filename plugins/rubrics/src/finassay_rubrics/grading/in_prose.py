@@ -29,6 +29,11 @@ UNNAMED: Final = 0.05
 """What a sentence weighs that does not name the metric: an answer to one question often does not repeat it."""
 OTHER: Final = 0.8
 """What a figure keeps for each word of another metric that leads to it."""
+QUALIFIERS: Final = frozenset(
+    "adjusted core underlying non-gaap organic segment division subsidiary guidance target consensus industry peer competitor sector budget forecast pro-forma".split()
+)
+QUALIFIED: Final = 0.7
+"""What a figure keeps whose clause speaks of something that was not asked for: a segment, a peer, an adjusted figure."""
 EXACT: Final = 1.15
 """What a figure gains that is of the very kind that is asked for: points for points, where percent would do."""
 SURE: Final = 0.75
@@ -161,7 +166,9 @@ def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None
             named=named,
             label=_label(one, number),
         )
-        found.append(_Candidate(weight, figure, paired or inherited, _clause(one, number, cell)))
+        around = _clause(one, number, cell)
+        weight *= QUALIFIED if around & QUALIFIERS - spread(cell.words) else 1
+        found.append(_Candidate(weight, figure, paired or inherited, around))
     return sorted(found, key=lambda f: (f.weight, -f.given.figures[0].start if not cell.average else 0))
 
 

@@ -16,6 +16,7 @@ from finassay_rubrics.record.rubric import SCHEMA, Rubric
 
 DRAFT: Final = "rubric/draft"
 MAX_BYTES: Final = 64 * 2**20
+MAX_YEARS: Final = 30
 _NO_SCALE: Final = ("ones", "units", "one")
 
 
@@ -30,7 +31,8 @@ def read_rubric(path: Path) -> Rubric:
         raise InvalidFileError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise InvalidFileError(f"{path}: not a rubric: {error}") from error
-    return rubric_of(data, str(path), moves=_beside(path, "moves.json"), budget=_beside(path, "budget.json"))
+    beside = {name: _beside(path, f"{name}.json") for name in ("moves", "budget", "context")}
+    return rubric_of(data, str(path), **beside)
 
 
 def _beside(path: Path, name: str) -> Any:
@@ -41,13 +43,13 @@ def _beside(path: Path, name: str) -> Any:
         return None
 
 
-def rubric_of(data: Any, place: str, *, moves: Any = None, budget: Any = None) -> Rubric:
+def rubric_of(data: Any, place: str, *, moves: Any = None, budget: Any = None, context: Any = None) -> Rubric:
     """A rubric from JSON data, of the present form or the draft's. Raises `InvalidFileError` naming the place."""
     if not isinstance(data, Mapping) or data.get("schema") not in (SCHEMA, DRAFT):
         found = data.get("schema") if isinstance(data, Mapping) else type(data).__name__
         raise InvalidFileError(f"{place}: expected a rubric of schema {SCHEMA}, found {str(found)[:80]!r}")
     try:
-        return Rubric.model_validate(_from_draft(data, moves, budget) if data["schema"] == DRAFT else data)
+        return Rubric.model_validate(_from_draft(data, moves, budget, context) if data["schema"] == DRAFT else data)
     except ValidationError as error:
         amiss = first_amiss(error, Rubric)
         raise InvalidFileError(f"{place}: {amiss.line()}", hint=amiss.hint) from error
@@ -69,7 +71,7 @@ def content_digest(rubric: Rubric) -> str:
 # -- the draft's form -------------------------------------------------------------------------------------------------
 
 
-def _from_draft(data: Mapping[str, Any], moves: Any, budget: Any) -> dict[str, Any]:
+def _from_draft(data: Mapping[str, Any], moves: Any, budget: Any, context: Any) -> dict[str, Any]:
     points = {str(k): Decimal(str(v)) for k, v in data["obligation_points_final"].items()}
     frozen = {o["id"]: o for o in (budget or {}).get("obligations", ())}
     texts = {c["obligation_id"]: c["text"] for c in reversed(data["criteria"])}
@@ -89,7 +91,7 @@ def _from_draft(data: Mapping[str, Any], moves: Any, budget: Any) -> dict[str, A
         "query": data["query"],
         "cutoff": data["cutoff"]["date"],
         "obligations": obligations,
-        "criteria": [_criterion(c) for c in data["criteria"]],
+        "criteria": [_criterion(c, _ends(context)) for c in data["criteria"]],
         "topics": [{"id": name, "routes": routes} for name, routes in (data.get("route_topics") or {}).items()],
         "moves": [{"ground": _ground(str(move.get("reason", ""))), **move} for move in moves or ()],
         "context_digest": data.get("context_digest", ""),
@@ -100,13 +102,35 @@ def _from_draft(data: Mapping[str, Any], moves: Any, budget: Any) -> dict[str, A
     }
 
 
+def _ends(context: Any) -> dict[str, str]:
+    """Fiscal years to their ends, as a draft's context tells them: `FY2015 - FY2017` are `years ended 2015-01-31, 2016-01-30, 2017-01-28`."""
+    bindings = context.get("bindings") if isinstance(context, Mapping) else None
+    periods = bindings.get("periods") if isinstance(bindings, Mapping) else None
+    found: dict[str, str] = {}
+    for one in periods if isinstance(periods, list) else ():
+        if not isinstance(one, Mapping):
+            continue
+        labels = re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", str(one.get("span", "")))
+        if len(labels) == 2 and 0 < int(labels[1]) - int(labels[0]) <= MAX_YEARS:
+            labels = [str(year) for year in range(int(labels[0]), int(labels[1]) + 1)]
+        ends = re.findall(r"(?<!\d)(?:19|20)\d\d-\d\d-\d\d(?!\d)", str(one.get("canonical", "")))
+        if labels and len(labels) == len(ends):
+            found |= dict(zip(labels, sorted(ends), strict=True))
+    return found
+
+
 def _ground(reason: str) -> str:
     """The ground of a draft's move, which had words only."""
     words = {"parts": r"\bparts?\b", "formality": r"\b(?:layout|form|format)\b", "overlap": r"\boverlap", "unresolved": r"\bunresolved\b"}
     return next((ground for ground, pattern in words.items() if re.search(pattern, reason, re.IGNORECASE)), "difficulty")
 
 
-def _criterion(data: Mapping[str, Any]) -> dict[str, Any]:
+def _is_grounded(route: Mapping[str, Any]) -> bool:
+    """Whether a route has a value; one without is a cell that no source could ground, which the topic's list of routes still names."""
+    return route.get("value") is not None and route.get("status") != "unresolved"
+
+
+def _criterion(data: Mapping[str, Any], ends: Mapping[str, str]) -> dict[str, Any]:
     known = {
         "id", "obligation_id", "text", "kind", "principles", "bindings", "points", "gate", "polarity", "optional", "status", "scope",
         "review", "depends_on", "checked_by", "reason", "strict", "metric", "entity", "period", "anchors",
@@ -114,17 +138,21 @@ def _criterion(data: Mapping[str, Any]) -> dict[str, Any]:
     merged = data.get("merged_routes")
     return {
         **{name: data[name] for name in known if name in data and data[name] is not None},
-        "expected": [_route(route, data) for route in data.get("expected", ())],
+        "expected": [_route(route, data, ends) for route in data.get("expected") or () if _is_grounded(route)],
         "merged_routes": [merged["topic"]] if isinstance(merged, Mapping) and "topic" in merged else [],
         "notes": "; ".join(str(data[name]) for name in ("route_note",) if data.get(name)),
     }
 
 
-def _route(route: Mapping[str, Any], criterion: Mapping[str, Any]) -> dict[str, Any]:
-    known = ("route_id", "topic", "convention", "unit", "sign_rule", "period", "requires", "evidence")
+def _route(route: Mapping[str, Any], criterion: Mapping[str, Any], ends: Mapping[str, str]) -> dict[str, Any]:
+    known = ("route_id", "topic", "convention", "unit", "sign_rule", "period", "period_end", "requires", "evidence")
     value = route["value"]
+    value = "; ".join(map(str, value)) if isinstance(value, list) else value
+    period = str(route.get("period") or "")
+    end = next((end for label, end in ends.items() if re.fullmatch(rf"(?:FY\s?|fiscal )?{label}", period, re.IGNORECASE)), None)
     numeric = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
     return {
+        **({"period_end": end} if end else {}),
         **{name: route[name] for name in known if route.get(name) is not None},
         "value": Decimal(str(value)) if numeric else str(value),
         "scale": "" if route.get("scale") in (None, *_NO_SCALE) else route["scale"],
