@@ -79,7 +79,7 @@ def test_a_rule_on_contexts_that_is_broken_is_one_line(tmp_path, monkeypatch, ge
     assert "context.json breaks rule BR01: rule: the rule itself failed" in run(*generating, *own, code=1)
 
 
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("body", [BODIES["raises"], BODIES["spins"]], ids=["raises", "spins"])
 def test_a_rule_on_rubrics_that_is_broken_leaves_the_rubric_to_a_person(tmp_path, monkeypatch, generating, body):
     own = pack(tmp_path, monkeypatch, "rubric", body)
     started = time.monotonic()

@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from finassay_rubrics.budget import CENTS, Asked, budget_digest, freeze, move_violations, moved, points, shared_out, split
@@ -18,6 +18,7 @@ WORKED = sorted(p.parent for p in (SHARED / "cases" / "rubrics").glob("*/rubric.
 needs_cases = pytest.mark.skipif(not WORKED, reason="no worked rubrics: the shared folder is not beside the checkout (set FINASSAY_SHARED)")
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault of the split
 @given(st.lists(st.integers(0, 2_000), min_size=1, max_size=20))
 def test_a_split_is_whole_and_even(offsets):
     parts = split(CENTS, offsets)
