@@ -152,7 +152,6 @@ def score_json(score: "Score") -> dict[str, Any]:
                 "quote": r.found.quote,
                 "span": r.found.span,
                 "consistent_with_error": r.found.consistent_with_error,
-                "consistent_with_error": r.found.consistent_with_error,
             }
             for r in score.results
         ],
