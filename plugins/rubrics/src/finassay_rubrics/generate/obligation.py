@@ -156,7 +156,7 @@ def _violations(work: Work, obligation: Obligation, criteria: Sequence[Criterion
     found = violations(data, "rubric", [rule for rule in work.guidance.rules if rule.id not in PARTIAL])
     found += _unknown_principles(work, criteria)
     for criterion in criteria:
-        found += check_criterion(criterion, work.team.writer_desk, lambda name: beside(work.folder.root, name), run=False)
+        found += check_criterion(criterion, work.team.writer_desk, lambda name: beside(work.folder.root, name))
     return found
 
 

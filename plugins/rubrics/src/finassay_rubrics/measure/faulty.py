@@ -92,11 +92,11 @@ def invented_quote(inner: Researcher, question: Question, honest: Derivation, de
     if digit is None:
         return None
     shown = first.shown[: digit.start()] + str(int(digit[0]) % 9 + 1) + first.shown[digit.end() :]
-    ratio = _plain(shown) / _plain(first.shown)
+    value = (_plain(shown) * first.scale).copy_sign(first.value)
     quotes = list(honest.quotes)
     quotes[first.quote] = evolve(quotes[first.quote], text=quotes[first.quote].text.replace(first.shown, shown))
-    inputs = (evolve(first, shown=shown, value=first.value * ratio), *honest.inputs[1:])
-    return _computed(evolve(honest, quotes=tuple(quotes), inputs=inputs), desk, ratio)
+    inputs = (evolve(first, shown=shown, value=value), *honest.inputs[1:])
+    return _computed(evolve(honest, quotes=tuple(quotes), inputs=inputs), desk, value / first.value if first.value else None)
 
 
 def _plain(shown: str) -> Decimal:
