@@ -1,5 +1,10 @@
 """Date criteria: the date of the sentence that speaks most of what is dated."""
 
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
 from finassay_rubrics.grading.cells import cell_of
 from finassay_rubrics.grading.dates import Day, dates, same
 from finassay_rubrics.grading.locate import words_of
@@ -10,8 +15,9 @@ from finassay_rubrics.grading.vocabulary import spread
 from finassay_rubrics.grading.years import YEAR, years_in
 from finassay_rubrics.record.rubric import Criterion
 
-PROGRAM = "program"
-MAX_DATES = 2_000
+PROGRAM: Final = "program"
+MAX_DATES: Final = 1_000
+MAX_IN_SENTENCE: Final = 60
 
 
 def grade_date(view: RubricView, criterion: Criterion, expected: Day, read: Read) -> Found:
@@ -26,17 +32,14 @@ def grade_date(view: RubricView, criterion: Criterion, expected: Day, read: Read
         if looked > MAX_DATES:
             break
         said = one.about(cell.entities)
-        found = list(dates(one.text))
+        found = list(islice(dates(one.text), MAX_IN_SENTENCE))
+        named = _labels(one.text, found) if found else frozenset()
+        fits = bool(labels & named) - bool(labels and named and not labels & named)
         for previous, day in zip((None, *found), found, strict=False):
             looked += 1
             begins = max(0, day.start - 400, previous.end if previous else 0)
             before = spread(words_of(one.text[begins : day.start], cell.entities))
-            named = {m[1] or f"20{m[2] or m[3]}" for m in YEAR.finditer(one.text) if not any(d.start <= m.start() < d.end for d in found)}
-            share = (
-                (len(said & words) + len(before & words)) / max(1, len(words))
-                + bool(labels & named)
-                - bool(labels and named - labels and not labels & named)
-            )
+            share = (len(said & words) + len(before & words)) / max(1, len(words)) + fits
             if (share > 0 or not (words or labels)) and (best is None or share >= best[0]):
                 best = (share, one.start, day)
     if best is None:
@@ -54,3 +57,10 @@ def grade_date(view: RubricView, criterion: Criterion, expected: Day, read: Read
             PROGRAM,
         )
     )
+
+
+def _labels(text: str, found: Sequence[Day]) -> frozenset[str]:
+    """The fiscal years that a sentence names besides its dates."""
+    starts = [d.start for d in found]
+    free = [m for m in YEAR.finditer(text) if not (at := bisect_right(starts, m.start())) or found[at - 1].end <= m.start()]
+    return frozenset(m[1] or f"20{m[2] or m[3]}" for m in free)

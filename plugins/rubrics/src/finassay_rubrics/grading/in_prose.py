@@ -30,7 +30,26 @@ UNNAMED: Final = 0.05
 OTHER: Final = 0.8
 """What a figure keeps for each word of another metric that leads to it."""
 QUALIFIERS: Final = frozenset(
-    "adjusted core underlying non-gaap organic segment division subsidiary guidance target consensus industry peer competitor sector budget forecast pro-forma".split()
+    [
+        "adjusted",
+        "core",
+        "underlying",
+        "non-gaap",
+        "organic",
+        "segment",
+        "division",
+        "subsidiary",
+        "guidance",
+        "target",
+        "consensus",
+        "industry",
+        "peer",
+        "competitor",
+        "sector",
+        "budget",
+        "forecast",
+        "pro-forma",
+    ]
 )
 QUALIFIED: Final = 0.7
 """What a figure keeps whose clause speaks of something that was not asked for: a segment, a peer, an adjusted figure."""

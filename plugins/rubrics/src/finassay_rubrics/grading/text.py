@@ -6,8 +6,8 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-MAX_ANSWER: Final = 200_000
-"""Characters of an answer that are read. A long report has a quarter of it."""
+MAX_ANSWER: Final = 120_000
+"""Characters of an answer that are read: forty pages."""
 MAX_RUN: Final = 80
 """How often one character may stand on end: longer runs tell nothing and cost time."""
 _RUN: Final = re.compile(r"(.)\1{80,}", re.DOTALL)
