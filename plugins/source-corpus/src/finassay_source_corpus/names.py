@@ -102,9 +102,15 @@ def fit(words: Sequence[str], names: Iterable[str]) -> float:
                 continue
             if key.startswith(run) and (run == _first_word(name) or spans[run] > 1 or len(run) >= max(5, 0.6 * len(key))):
                 best = max(best, 0.5 + 0.4 * len(run) / len(key))
-            elif len(key) >= 6 and abs(len(run) - len(key)) <= 3 and SequenceMatcher(None, run, key).ratio() >= FUZZY:
+            elif len(key) >= 6 and abs(len(run) - len(key)) <= 3 and _nearly(run, key):
                 best = max(best, 0.45)
     return best
+
+
+def _nearly(one: str, other: str) -> bool:
+    """Whether two words are spelt almost alike; the cheap bounds are tried first."""
+    match = SequenceMatcher(None, one, other)
+    return match.real_quick_ratio() >= FUZZY and match.quick_ratio() >= FUZZY and match.ratio() >= FUZZY
 
 
 def chosen(query: str, documents: Sequence[Named]) -> list[Named]:

@@ -176,16 +176,19 @@ def reported_end(pages: list[RawPage]) -> date | None:
     return max(found, default=None)
 
 
-_REGISTRANT: Final = re.compile(r"([^\n]{2,120})\n?\s*\(\s*exact\s+name\s+of\s+(?:the\s+)?registrant", re.IGNORECASE)
+_REGISTRANT: Final = re.compile(r"\(\s*exact\s+name\s+of\s+(?:the\s+)?registrant", re.IGNORECASE)
 
 
 def registrant(pages: list[RawPage]) -> str:
     """The issuer's full name as a report's cover gives it above `(Exact name of registrant as specified in its charter)`; else nothing."""
     for page in pages[:3]:
-        match = _REGISTRANT.search(page.text[:20_000].replace("\r", ""))
-        if match:
+        text = page.text[:20_000].replace("\r", "")
+        match = _REGISTRANT.search(text)
+        above = text[: match.start()].rstrip() if match else ""
+        line = above[above.rfind("\n") + 1 :][-120:]
+        if len(line) > 1:
             name = re.sub(
-                r"^.*commission\s+file\s+(?:number|no)\b[\s.:]*[\d-]*[\s.]*", "", re.sub(r"[_\s]+", " ", match[1]), flags=re.IGNORECASE
+                r"^.*commission\s+file\s+(?:number|no)\b[\s.:]*[\d-]*[\s.]*", "", re.sub(r"[_\s]+", " ", line), flags=re.IGNORECASE
             )
             return name.strip(" -.*") if re.search(r"[^\W\d]", name) else ""
     return ""
