@@ -3,7 +3,7 @@
 from datetime import date
 
 import pytest
-from test_pages import HEADS, LATE, html, opener, serving
+from webserver import HEADS, LATE, html, opener, serving
 
 from finassay.catalog.catalog import Catalog
 from finassay.testing.fakes import FakeModels
