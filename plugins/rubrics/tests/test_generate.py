@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
-from rubric_team import GENERAL, PAGE, QUERY, TWO, Scripted, Shelf, criterion, digest, found, honest, made, script_runner, working
+from rubric_team import GENERAL, PAGE, QUERY, SCRIPT, TWO, Scripted, Shelf, criterion, digest, found, honest, made, script_runner, working
 
 from finassay.api.errors import FinassayError, ProviderError, UsageError
 from finassay.api.guidance import Rule, Violation
@@ -235,10 +235,13 @@ def test_who_never_returns_costs_the_obligation_and_not_the_run(tmp_path, who):
     assert len(lines(out, "sources.jsonl")) == before
 
 
-@pytest.mark.parametrize("figure", ["4,812", "4812", "4,812.0", "14.30", "14.296"])
+@pytest.mark.parametrize("figure", ["4,812", "4812", "4,812.0", "13.18", "13.184"])
 def test_a_question_that_gives_its_answer_away_is_not_asked(tmp_path, figure):
     def writes(assignment, desk):
-        value = found(desk) if figure.startswith("4") else evolve(found(desk), value=Decimal("14.2964"), unit="percent")
+        value = found(desk)
+        if not figure.startswith("4"):
+            script = SCRIPT.replace('Decimal(x["shown"])', 'Decimal(x["shown"]) / 365 / 100 / 100 / 100')
+            value = evolve(found(desk, script=script), value=Decimal("13.1835616438"), unit="percent")
         one = criterion("O1.1", value)
         return Draft((evolve(one, question=evolve(one.question, text=f"States the revenue of FY2022, {figure} million")),))
 
