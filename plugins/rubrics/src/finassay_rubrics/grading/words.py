@@ -135,6 +135,8 @@ def names(
     if not distinctive and not required:
         return Said()
     wanted = distinctive | required
+    aside = _aside(value, entities)
+    aside = aside if wanted - aside else frozenset()
     proper, told = _proper(value), spread(words_of(hint, entities))
     best, rank = Said(), (0.0, 0)
     for one, about, begins in _heard(answer, entities, within):
@@ -145,10 +147,26 @@ def names(
         if not matched and not required:
             continue
         matched |= required & (_numbers(one.text) if distinctive else frozenset(re.findall(r"\d+(?:\.\d+)?", one.text)))
-        share = 0.0 if required - matched else len(matched) / len(wanted)
+        share = 0.0 if required - matched else _sum(matched, aside) / _sum(wanted, aside)
         if share and (share, len(told & said)) > rank:
             best, rank = Said(share, one, matched, len(wanted)), (share, len(told & said))
     return best
+
+
+_REMARK: Final = re.compile(
+    r"[,(]\s*(?:net of|partial|partly|mainly|primarily|especially|including|excluding|in particular|as|due|which|that is|i\.e\.|e\.g\.)\b(.*)$",
+    re.IGNORECASE,
+)
+
+
+def _aside(value: str, entities: frozenset[str]) -> frozenset[str]:
+    """Words of a remark at the end, which count half: `state income taxes, net of federal benefit`."""
+    remark = _REMARK.search(value)
+    return words_of(value[remark.start() :], entities) - words_of(value[: remark.start()], entities) if remark else frozenset()
+
+
+def _sum(words: frozenset[str], aside: frozenset[str]) -> float:
+    return sum(0.5 if word in aside else 1.0 for word in words)
 
 
 Heard = tuple[Sentence, frozenset[str], frozenset[str]]
