@@ -282,7 +282,7 @@ def assignment(what, query, **bindings):
 
 def answered(question):
     found = understand(evolve(question, convention=""))
-    return Derivation(Decimal(found.year - 2000), found.unit)
+    return Derivation("increased" if found.kind == "words" else Decimal(found.year - 2000), found.unit)
 
 
 def test_one_criterion_for_each_year():
@@ -349,6 +349,16 @@ def test_a_direction_rests_on_the_two_figures():
         ("numeric", (), True), ("numeric", (), False), ("categorical", ("O1.1", "O1.2"), False),
     ]  # fmt: skip
     assert made.criteria[2].routes[0].derivation.value == "increased"
+
+
+def test_a_direction_that_was_bound_as_words_is_still_answered_by_figures():
+    given = assignment("say whether its net margin rose or fell from FY2021 to FY2022", "Say so for Orchard.", entities=["Orchard"])
+    context = dict(given.context)
+    context["bindings"] = {**context["bindings"], "deliverables": [{"id": "DEL1", "span": "say whether", "type": "explain"}]}
+    made = draft(evolve(given, context=context, bindings=("DEL1",)), answered)
+    assert [one.kind for one in made.criteria][:2] == ["numeric", "numeric"]
+    why = draft(evolve(given, what="say whether net margin rose or fell, and why", context=context, bindings=("DEL1",)), answered)
+    assert [(one.kind, bool(one.reason)) for one in why.criteria] == [("text", True)]
 
 
 def test_conventions_become_routes_of_one_topic():

@@ -25,10 +25,10 @@ _EACH: Final = re.compile(r"\beach\b|\bevery\b|\ball (?:the )?(?:years|periods)\
 def draft(assignment: Assignment, derive: Derive) -> Draft:
     """Criteria of one obligation. What is no metric of primary statements gives one unresolved criterion with the reason."""
     query = str(assignment.context.get("query", ""))
-    besides = _asked_besides(assignment)
+    turn = _turns(assignment.what)
+    besides = None if turn and names_in(fold(assignment.what)) else _asked_besides(assignment)
     if besides is not None:
         return besides
-    turn = bool(_TURN.search(fold(assignment.what)))
     metrics, reason = _metrics(assignment, query, turn)
     if not metrics:
         return Draft((_unresolved(assignment, reason),))
@@ -101,6 +101,12 @@ _TURN: Final = re.compile(
 """An obligation that asks which way a metric went: two figures answer it."""
 
 
+def _turns(what: str) -> bool:
+    """Whether an obligation asks which way something went, and not why."""
+    folded = fold(what)
+    return _TURN.search(folded) is not None and _REASONS.search(folded) is None
+
+
 @frozen
 class _Subject:
     """What criteria are about: a metric of the table, or a relation of two in words that `understand` reads again."""
@@ -134,7 +140,7 @@ def _relation(assignment: Assignment) -> _Subject | None:
 def _metrics(assignment: Assignment, query: str, turn: bool) -> tuple[list[_Subject], str]:
     """Metrics that the obligation names, or the query's one where it only says how to show it; with the reason where there are none."""
     what = fold(assignment.what)
-    if _WORDS.search(what) and not (turn and not _REASONS.search(what)):
+    if _WORDS.search(what) and not turn:
         return [], "asks for words, a layout or an effect, and this family only finds figures of primary statements"
     own = list(dict.fromkeys(name.id for name in names_in(definitions(what).rest)))
     if len(own) == 1 and _MARGIN.search(what) and table().metrics[own[0]].unit == "amount":
