@@ -174,6 +174,7 @@ def test_a_stalled_stream_is_ended_by_the_gateway_else_by_the_clock(agent, begin
         if way == "gateway":
             with pytest.raises(ProviderError):
                 held.send("Hello.")
+            assert len(server.calls) == 2  # as often as `retries` says, and not ten times
         else:
             assert held.send_until(lambda: bool(server.calls) and time.monotonic() > server.calls[0].at + 4, "Hello.").text == ""
             assert time.monotonic() < server.calls[0].at + 10
