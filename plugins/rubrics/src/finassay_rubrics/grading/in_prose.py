@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 from finassay_rubrics.grading.answer import Answer, Sentence
 from finassay_rubrics.grading.cells import Cell, Given
 from finassay_rubrics.grading.compare import can_be
+from finassay_rubrics.grading.disowned import denied, takes_back
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number, UnitKind
 from finassay_rubrics.grading.vocabulary import ALTERNATIVE, AVERAGE, CHANGE, spread, stem
@@ -90,11 +91,15 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
     for one in answer.sentences:
         said = one.about(cell.entities)
         about = bool((said | topic) & wanted)
+        if takes_back(one, cell):
+            best, alternatives, sure = None, [], []
         if one.results and looked < MAX_CANDIDATES and (about or unnamed < MAX_UNNAMED):
             looked += min(len(one.results), MAX_FIGURES)
             unnamed += 0 if about else min(len(one.results), MAX_FIGURES)
             for candidate in _ranked(one, cell, topic, year):
                 first = candidate.given.figures[0]
+                if denied(one.text, first.start - one.start, first.end - one.start):
+                    continue
                 if ALTERNATIVE.search(_before(one.text, first.start - one.start, 300)) and not cell.change:
                     alternatives.append(first)
                     continue
