@@ -40,3 +40,27 @@ FY2021 = {"text": "States fiscal 2021 net income", "value": "5727", "period": "F
 )  # fmt: skip
 def test_what_is_denied_or_taken_back_is_not_given(answer, verdict, asked):
     assert outcome(answer, **asked) == verdict
+
+
+REVENUE = {"text": "States fiscal 2019 revenue", "value": "39117"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict", "asked"),
+    [
+        *((f"{name} was $4,029 million in fiscal 2019.", "unmet", {}) for name in ("Operating income", "Income before income taxes", "Total assets", "Gross profit")),
+        ("| | FY2019 |\n|---|---|\n| Operating income | $4,029 million |", "unmet", {}),
+        ("| | FY2019 |\n|---|---|\n| Net earnings | $4,029 million |", "met", {}),
+        ("Nike earned $4,029 million in operating income in fiscal 2019.", "unmet", {}),
+        ("Net earnings came to $4,029 million in fiscal 2019.", "met", {}),
+        ("Nike earned $4,029 million in fiscal 2019.", "met", {}),
+        ("Income from continuing operations was $4,029 million in fiscal 2019.", "met", {}),
+        ("Management targets revenue of $39,117 million in fiscal 2019.", "unmet", REVENUE),
+        ("Net sales of $39,117 million were reported for fiscal 2019.", "met", REVENUE),
+        ("EBIT was $4,029 million in fiscal 2019.", "met", {"text": "States fiscal 2019 operating income"}),
+        ("Contract liabilities were $4,029 million in fiscal 2019.", "met", {"text": "States fiscal 2019 deferred revenue"}),
+        ("Purchases of PP&E were $4,029 million in fiscal 2019.", "met", {"text": "States fiscal 2019 capital expenditures"}),
+    ],
+)  # fmt: skip
+def test_the_figure_of_another_metric_or_of_a_plan_is_no_answer(answer, verdict, asked):
+    assert outcome(answer, **asked) == verdict

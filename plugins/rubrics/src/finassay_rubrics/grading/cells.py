@@ -11,6 +11,7 @@ from finassay_rubrics.grading.dates import dates
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number, UnitKind
 from finassay_rubrics.grading.vocabulary import AVERAGE, CHANGE, stem
+from finassay_rubrics.grading.whose import metrics_in
 from finassay_rubrics.grading.years import PLAIN, Calendar, part_in, years_in
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class Cell:
     """`end` or `beginning` of the period, where one of them is asked for."""
     part: str = ""
     """`Q2` or `H1` where it is no whole year."""
+    metrics: frozenset[str] = frozenset()
+    """Ids of the metrics of the table that it names; empty where it is none of them."""
+    reported: bool = False
+    """Whether it is known to be of the past, so that a plan is no answer."""
 
     def share(self, found: Mapping[str, float]) -> float:
         """Share of the metric's words that are found, each as near as `found` says (from 0 to 1)."""
@@ -96,6 +101,7 @@ def cell_of(text: str, period: str, entities: Iterable[str] = (), *, change: boo
         at=at_in(text),
         growth=bool(re.search(r"\bgrowth\b", text, re.IGNORECASE)),
         part=part_in(text) or part_in(period),
+        metrics=metrics_in(text),
     )
 
 

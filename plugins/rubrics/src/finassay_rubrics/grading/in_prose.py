@@ -16,6 +16,7 @@ from finassay_rubrics.grading.disowned import denied, takes_back
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number, UnitKind
 from finassay_rubrics.grading.vocabulary import ALTERNATIVE, AVERAGE, CHANGE, spread, stem
+from finassay_rubrics.grading.whose import names_another, planned
 from finassay_rubrics.grading.years import YEAR, marked, part_in, years_of
 
 WINDOW: Final = 400
@@ -98,7 +99,7 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
             unnamed += 0 if about else min(len(one.results), MAX_FIGURES)
             for candidate in _ranked(one, cell, topic, year):
                 first = candidate.given.figures[0]
-                if denied(one.text, first.start - one.start, first.end - one.start):
+                if _is_not_it(one, first, cell):
                     continue
                 if ALTERNATIVE.search(_before(one.text, first.start - one.start, 300)) and not cell.change:
                     alternatives.append(first)
@@ -112,6 +113,12 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
     if best is None:
         return Given()
     return evolve(best.given, alternatives=tuple(alternatives), rivals=tuple(_against(best, sure, cell)))
+
+
+def _is_not_it(one: Sentence, number: Number, cell: Cell) -> bool:
+    """Whether a sentence denies a figure, gives it as another metric's, or as a plan."""
+    at, end = number.start - one.start, number.end - one.start
+    return denied(one.text, at, end) or names_another(one.text, at, end, cell.metrics) or (cell.reported and planned(one.text, at))
 
 
 _COMPARED: Final = re.compile(r"\b(?:from|compared (?:with|to)|against|versus|vs\.?|than|after)\b(?:[^.;]|\.(?=\d))*$", re.IGNORECASE)

@@ -15,6 +15,7 @@ from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import SCALES, Number, numbers
 from finassay_rubrics.grading.tables import Table
 from finassay_rubrics.grading.vocabulary import AVERAGE, CHANGE, spread
+from finassay_rubrics.grading.whose import of_another
 from finassay_rubrics.grading.years import Calendar, part_in, years_in
 
 MAX_LABEL: Final = 400
@@ -120,7 +121,7 @@ def _entry(label: str, head: str, corner: str, text: str, start: int, columns: i
 
 
 def _fits(entry: Entry, cell: Cell, wanted: frozenset[str]) -> float:
-    if not entry.spread & wanted:
+    if not entry.spread & wanted or of_another(f"{entry.label} {entry.head}", cell.metrics):
         return 0.0
     if (
         cell.change != entry.changes

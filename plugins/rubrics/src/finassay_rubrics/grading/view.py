@@ -12,6 +12,7 @@ from finassay_rubrics.grading.cells import Cell, cell_of
 from finassay_rubrics.grading.compare import Profile, kind_of
 from finassay_rubrics.grading.dates import dates
 from finassay_rubrics.grading.locate import words_of
+from finassay_rubrics.grading.whose import EXPECTS
 from finassay_rubrics.grading.years import Calendar, ends_named, years_in
 from finassay_rubrics.record.rubric import Criterion, Route, Rubric
 
@@ -76,7 +77,9 @@ class RubricView:
         words = (cell.words - left_out(criterion.text)) or cell.words
         calendar = cell.calendar if cell.calendar.end or self.reference is None else Calendar(*self.reference)
         own = (own - shared) or own  # `Bank` tells no bank from another
-        return evolve(cell, words=words, kind=kind, own=own if self.several else frozenset(), weights=self.weights, calendar=calendar)
+        past = bool(cell.years) and max(cell.years) <= str(self.rubric.cutoff.year) and not EXPECTS.search(criterion.text)
+        own = own if self.several else frozenset()
+        return evolve(cell, words=words, kind=kind, own=own, weights=self.weights, calendar=calendar, reported=past)
 
     def years(self) -> list[str]:
         """The fiscal years of all routes, sorted."""
