@@ -70,7 +70,7 @@ class Score:
     """The same, 0 if a gate failed."""
     failed_gates: tuple[str, ...]
     all_pass: bool | None
-    """Everything met, nothing left open; None where something is open and nothing unmet."""
+    """Everything met, nothing left open; None where something is open and nothing unmet, and where nothing could be judged."""
     open: tuple[str, ...] = Factory(tuple)
     """Criteria without a verdict."""
 
@@ -101,6 +101,7 @@ def score(rubric: Rubric, findings: Findings, declared: frozenset[tuple[str, str
     failed += tuple(f"mixed {t.id}" for t in rubric.topics if t.gate_mixed and t.id in mixed)
     scored = [by_id[c.id] for c in rubric.criteria if not c.optional and c.status != "unresolved"]
     opened = tuple(r.criterion for r in scored if r.found.outcome in OPEN)
+    judged = any(r.found.outcome in GOOD for r in scored)
     wrong = bool(failed) or any(r.found.outcome in BAD for r in scored)
     share = (100 * earned / assessable).quantize(CENT, ROUND_HALF_UP) if assessable >= HALF else None
     return Score(
@@ -111,7 +112,7 @@ def score(rubric: Rubric, findings: Findings, declared: frozenset[tuple[str, str
         points=share,
         gated=None if share is None else Decimal("0.00") if failed else share,
         failed_gates=failed,
-        all_pass=False if wrong else None if opened else True,
+        all_pass=False if wrong else None if opened or not judged else True,
         open=opened,
     )
 
