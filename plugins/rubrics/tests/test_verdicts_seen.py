@@ -4,7 +4,10 @@ from decimal import Decimal
 
 import pytest
 
+from finassay.api.errors import InvalidFileError
 from finassay_rubrics.grading.grade import Grader
+from finassay_rubrics.grading.score import score
+from finassay_rubrics.record.answers import read_answers
 from finassay_rubrics.record.rubric import Criterion, Obligation, Route, Rubric, Tolerance
 
 
@@ -64,3 +67,17 @@ REVENUE = {"text": "States fiscal 2019 revenue", "value": "39117"}
 )  # fmt: skip
 def test_the_figure_of_another_metric_or_of_a_plan_is_no_answer(answer, verdict, asked):
     assert outcome(answer, **asked) == verdict
+
+
+def test_nothing_judged_is_no_pass():
+    one = rubric()
+    left = one.model_copy(update={"criteria": (one.criteria[0].model_copy(update={"status": "unresolved"}),)})
+    assert score(left, {}).all_pass is None
+    assert score(one, {}).all_pass is None
+
+
+@pytest.mark.parametrize("content", [b"Net income\0was $4,029 million", b"\x89PNG\r\n\x1a\n\xff\xfe", "net income".encode("utf-16")])
+def test_a_binary_file_is_no_answer(tmp_path, content):
+    (tmp_path / "answer.md").write_bytes(content)
+    with pytest.raises(InvalidFileError, match="no text"):
+        read_answers(tmp_path / "answer.md")

@@ -25,9 +25,13 @@ def read_answers(path: Path) -> list[NamedAnswer]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise InvalidFileError(f"{path}: too large for answers")
-        content = path.read_text("utf-8", errors="replace")
+        content = path.read_text("utf-8")
     except OSError as error:
         raise InvalidFileError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidFileError(f"{path}: no text: it is not UTF-8 (byte {error.start})") from error
+    if "\0" in content:
+        raise InvalidFileError(f"{path}: no text: it holds NUL bytes")
     if path.suffix not in (".json", ".jsonl"):
         return [NamedAnswer(path.stem, content)]
     try:
