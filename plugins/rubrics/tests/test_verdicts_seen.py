@@ -81,3 +81,22 @@ def test_a_binary_file_is_no_answer(tmp_path, content):
     (tmp_path / "answer.md").write_bytes(content)
     with pytest.raises(InvalidFileError, match="no text"):
         read_answers(tmp_path / "answer.md")
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict", "asked"),
+    [
+        ("Adidas's net income was $4,029 million in fiscal 2019.", "unmet", {}),
+        ("For Apple Inc., net income was $4,029 million in fiscal 2019.", "unmet", {}),
+        ("Adidas reported net income of $4,029 million in fiscal 2019.", "unmet", {}),
+        ("Unlike Adidas's, Nike's net income was $4,029 million in fiscal 2019.", "met", {}),
+        ("Nike's net income was $4,029 million in fiscal 2019.", "met", {}),
+        ("NKE's net income was $4,029 million in fiscal 2019.", "met", {}),
+        ("The Company's net income was $4,029 million in fiscal 2019.", "met", {}),
+        ("Management's discussion shows net income of $4,029 million for fiscal 2019.", "met", {}),
+        ("For fiscal 2019, net income was $4,029 million.", "met", {}),
+        ("Adidas's net income was $4,029 million in fiscal 2019.", "met", {"entity": ""}),
+    ],
+)  # fmt: skip
+def test_the_figure_of_another_company_is_no_answer(answer, verdict, asked):
+    assert outcome(answer, **asked) == verdict

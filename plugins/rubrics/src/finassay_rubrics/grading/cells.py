@@ -50,6 +50,8 @@ class Cell:
     """`Q2` or `H1` where it is no whole year."""
     metrics: frozenset[str] = frozenset()
     """Ids of the metrics of the table that it names; empty where it is none of them."""
+    known: frozenset[str] = field(factory=frozenset, eq=False)
+    """All words of a rubric that tells whose figures it asks for; a company of other words is another one."""
     reported: bool = False
     """Whether it is known to be of the past, so that a plan is no answer."""
 

@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 
 from finassay_rubrics.grading.answer import Answer, Sentence
 from finassay_rubrics.grading.cells import Cell, Given
+from finassay_rubrics.grading.companies import another_company
 from finassay_rubrics.grading.compare import can_be
 from finassay_rubrics.grading.disowned import denied, takes_back
 from finassay_rubrics.grading.locate import words_of
@@ -99,7 +100,7 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
             unnamed += 0 if about else min(len(one.results), MAX_FIGURES)
             for candidate in _ranked(one, cell, topic, year):
                 first = candidate.given.figures[0]
-                if _is_not_it(one, first, cell):
+                if _is_not_it(one, first, cell, answer.text):
                     continue
                 if ALTERNATIVE.search(_before(one.text, first.start - one.start, 300)) and not cell.change:
                     alternatives.append(first)
@@ -115,9 +116,11 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
     return evolve(best.given, alternatives=tuple(alternatives), rivals=tuple(_against(best, sure, cell)))
 
 
-def _is_not_it(one: Sentence, number: Number, cell: Cell) -> bool:
-    """Whether a sentence denies a figure, gives it as another metric's, or as a plan."""
+def _is_not_it(one: Sentence, number: Number, cell: Cell, answer: str) -> bool:
+    """Whether a sentence denies a figure, gives it as another metric's or company's, or as a plan."""
     at, end = number.start - one.start, number.end - one.start
+    if another_company(one.text, at, cell.known, answer):
+        return True
     return denied(one.text, at, end) or names_another(one.text, at, end, cell.metrics) or (cell.reported and planned(one.text, at))
 
 

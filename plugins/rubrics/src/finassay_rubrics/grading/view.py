@@ -8,12 +8,15 @@ from typing import Final
 
 from attrs import define, evolve, field
 
+from finassay.api.research import Question
 from finassay_rubrics.grading.cells import Cell, cell_of
+from finassay_rubrics.grading.companies import words_known
 from finassay_rubrics.grading.compare import Profile, kind_of
 from finassay_rubrics.grading.dates import dates
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.whose import EXPECTS
 from finassay_rubrics.grading.years import Calendar, ends_named, years_in
+from finassay_rubrics.metrics.entities import entities
 from finassay_rubrics.record.rubric import Criterion, Route, Rubric
 
 _COUNTED: Final = re.compile(r"\b(?:how (?:many|long)|number of|count of)\b", re.IGNORECASE)
@@ -38,6 +41,7 @@ class RubricView:
     """A fiscal year and its end, where the rubric tells it."""
     weights: Mapping[str, float] = field(init=False, factory=dict)
     """What a word of a metric tells: less, the more metrics of the rubric have it."""
+    _known: frozenset[str] = field(init=False, factory=frozenset)
     _cells: dict[tuple[str, str], Cell] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -45,6 +49,9 @@ class RubricView:
         named = {c.entity for c in self.rubric.criteria if c.entity}
         self.entities = tuple(sorted(publishers | named))
         self.several = len(named) > 1
+        told = bool(named) or bool(entities(Question(id="query", text=self.rubric.query)))
+        texts = (self.rubric.query, *self.entities, *(c.text for c in self.rubric.criteria))
+        self._known = words_known(texts) if told else frozenset()
         self.reference = None if self.several else _reference(self.rubric)
         metrics = {self.cell(c, r).words for c in self.rubric.criteria for r in numeric_routes(c)[:1]}
         words = frozenset(w for metric in metrics for w in metric)
@@ -79,7 +86,7 @@ class RubricView:
         own = (own - shared) or own  # `Bank` tells no bank from another
         past = bool(cell.years) and max(cell.years) <= str(self.rubric.cutoff.year) and not EXPECTS.search(criterion.text)
         own = own if self.several else frozenset()
-        return evolve(cell, words=words, kind=kind, own=own, weights=self.weights, calendar=calendar, reported=past)
+        return evolve(cell, words=words, kind=kind, own=own, weights=self.weights, calendar=calendar, reported=past, known=self._known)
 
     def years(self) -> list[str]:
         """The fiscal years of all routes, sorted."""
