@@ -375,7 +375,7 @@ def test_what_a_person_decides_holds(tmp_path, decision, status, value):
 def test_a_persons_quote_must_stand_in_its_document(tmp_path):
     out = tmp_path / "r"
     disputed(out)
-    decide(RubricFolder(out), "O1.1", Decision(decision="value", value=1, document="report", quote="nowhere", by="x"))
+    decide(RubricFolder(out), "O1.1", Decision(decision="value", value=1, document="report", quote="nowhere 1", by="x"))
     with pytest.raises(UsageError, match="does not stand in report"):
         disputed(out)
 

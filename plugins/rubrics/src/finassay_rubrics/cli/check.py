@@ -30,7 +30,7 @@ def command(path: Path, sources: tuple[str, ...], packs: tuple[str, ...], option
     from finassay.catalog.catalog import Catalog
     from finassay_rubrics.cli.guidance import guidance_of
     from finassay_rubrics.generate.assembly import reading_desk
-    from finassay_rubrics.generate.checking import check_criterion, count
+    from finassay_rubrics.generate.checking import check_criterion, count, kept_as_made
     from finassay_rubrics.generate.folder import beside
     from finassay_rubrics.record.reading import read_rubric
     from finassay_rubrics.validate.rules import violations
@@ -43,7 +43,8 @@ def command(path: Path, sources: tuple[str, ...], packs: tuple[str, ...], option
     found = [*violations(data, "rubric", guidance.rules), *(violations(data, "review", guidance.rules) if rubric.reviewer else ())]
     ungraded = {f"obligation {o.id}" for o in rubric.obligations if not o.graded}
     opened = [v for v in found if v.rule == "R14" and v.place in ungraded]
-    faults = [v for v in found if v not in opened]
+    text = (path / "rubric.json" if path.is_dir() else path).read_text("utf-8")
+    faults = [*kept_as_made(rubric, text, lambda name: beside(root, name)), *(v for v in found if v not in opened)]
     own = options_of(options, tuple(name.partition(":")[0] for name in sources))
     found_in = open_sources(catalog, sources, own, models_of(catalog, None))
     with reading_desk(rubric.cutoff, found_in) as desk:

@@ -1,22 +1,34 @@
 """`finassay rubric context`."""
 
 import json
+import re
 from datetime import date
 from pathlib import Path
+from typing import Final
 
 import click
 
 from finassay.api.errors import InvalidFileError, UsageError
 
+_PATH: Final = re.compile(r"\S*[/\\]\S*|\S+\.(?:txt|md)", re.IGNORECASE)
+"""One word with a slash, or with the ending of a text file, is no query."""
+
 
 def query_of(given: str) -> str:
-    """The query: the text of a file of that name if there is one, else the argument itself. Raises `InvalidFileError`."""
+    """The query: the text of a file of that name if there is one, else the argument itself.
+
+    Raises `InvalidFileError`, and `UsageError` for what can only be meant as a file and is none.
+    """
     path = Path(given)
     try:
         is_file = len(given) < 4096 and path.is_file()
     except OSError:
         is_file = False
     if not is_file:
+        if _PATH.fullmatch(given):
+            raise UsageError(
+                f"{given}: there is no such file", hint="Give the name of a file with the query, or the query itself in quotes."
+            )
         return given
     try:
         return path.read_text("utf-8")

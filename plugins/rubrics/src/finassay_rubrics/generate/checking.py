@@ -10,11 +10,14 @@ from finassay.api.guidance import Violation
 from finassay.api.research import Desk
 from finassay.api.source import Document, NotThereError
 from finassay.api.verdict import Json
+from finassay_rubrics.budget import frozen_record
 from finassay_rubrics.generate.scripts import canonical, digest, script_problems
 from finassay_rubrics.record.quotes import found_on, quote_digest
-from finassay_rubrics.record.rubric import Criterion, Evidence, Route
+from finassay_rubrics.record.reading import digest_of
+from finassay_rubrics.record.rubric import SCHEMA, Criterion, Evidence, Route, Rubric
 
 POWER: Final = {"": 0, "thousands": 3, "millions": 6, "billions": 9}
+FULL: Final = Decimal(100)
 RELATIVE: Final = Decimal("1e-11")
 """How far a computed value may be from the stored one, which has 12 digits."""
 Files = Callable[[str], str | None]
@@ -33,6 +36,40 @@ def check_criterion(criterion: Criterion, desk: Desk, files: Files, *, run: bool
         shown = _shown(route)
         if shown:
             yield Violation("R08", place, where + shown)
+
+
+def kept_as_made(rubric: Rubric, text: str, files: Files) -> Iterator[Violation]:
+    """What was changed since the rubric in `text` was made: its own content, the sum of its points, its frozen split.
+
+    The content is taken as it stands in the file, so that a later version of this program finds the same digest. A rubric of another form, or
+    one that was not made here and so has no digest, is not held to any.
+    """
+    data = json.loads(text)
+    if data.get("schema") != SCHEMA:
+        return
+    made_here = bool(rubric.content_digest) or files("manifest.json") is not None
+    own = {name: value for name, value in data.items() if name != "content_digest"}
+    if made_here and digest_of(own) != rubric.content_digest:
+        yield Violation("digest", "rubric.json", "was changed after it was made: its content_digest does not fit its content")
+    total = sum((o.points for o in rubric.obligations), Decimal(0))
+    if made_here and total != FULL:
+        yield Violation("points", "rubric.json", f"the points of the obligations sum to {total}, not to {FULL}")
+    if rubric.budget_digest and (split := files("budget.json")) is not None and (told := _other_split(rubric, split)):
+        yield Violation("digest", "budget.json", told)
+
+
+def _other_split(rubric: Rubric, text: str) -> str:
+    """What a stored split has against the rubric; empty where it fits."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        return "is no frozen split"
+    made = frozen_record(rubric.query, rubric.context_digest, rubric.obligations)
+    if made["digest"] != rubric.budget_digest:
+        return "the frozen points of rubric.json are not those that its budget_digest was taken of"
+    return "" if found == made else "is not the split that rubric.json was made with"
 
 
 def count(criterion: Criterion) -> str:
@@ -136,11 +173,15 @@ def _shown(route: Route) -> str:
             read = _read(one.shown)
             if read is None or not isinstance(one.value, Decimal) or not _power_of_ten(abs(one.value), read):
                 return f"input {one.name} is {one.value}, its quote shows {one.shown!r}"
-    if isinstance(route.value, Decimal) and quotes and not any(e.kind == "script" for e in route.evidence):
-        numbers = [n for quote in quotes for n in map(_read, quote.split()) if n is not None]
-        if not any(_power_of_ten(abs(route.value), n) for n in numbers):
-            return f"{route.value} stands in none of its quotes"
+    computed = any(e.kind == "script" for e in route.evidence)
+    if isinstance(route.value, Decimal) and quotes and not computed and not any(shows(quote, route.value) for quote in quotes):
+        return f"{route.value} stands in none of its quotes"
     return ""
+
+
+def shows(quote: str, value: Decimal) -> bool:
+    """Whether one of a quote's numbers is the value, up to its scale and sign."""
+    return any(_power_of_ten(abs(value), n) for n in map(_read, quote.split()) if n is not None)
 
 
 def _read(shown: str) -> Decimal | None:

@@ -12,6 +12,7 @@ from finassay.api.amiss import first_amiss
 from finassay.api.errors import FinassayError, InvalidFileError, UsageError
 from finassay.api.research import Derivation, Desk
 from finassay.api.source import Document
+from finassay_rubrics.generate.checking import shows
 from finassay_rubrics.generate.criteria import tolerance_for
 from finassay_rubrics.generate.folder import RubricFolder
 from finassay_rubrics.record.quotes import found_on, quote_digest
@@ -74,7 +75,8 @@ def decision_of(folder: RubricFolder, item: str) -> Decision | None:
 
 
 def decide(folder: RubricFolder, item: str, decision: Decision) -> None:
-    """Leave a person's word. Raises `UsageError` for an item that there is not."""
+    """Leave a person's word. Raises `UsageError` for an item that there is not, and for a number that its quote does not show."""
+    _refuse_unshown(decision)
     known = {str(one["item"]) for one in folder.queued()}
     inside = {str(c.get("id")) for one in folder.queued() for c in one.get("criteria", ()) if isinstance(c, dict)}
     if item not in known | inside:
@@ -82,6 +84,15 @@ def decide(folder: RubricFolder, item: str, decision: Decision) -> None:
             f"nothing of the name {item!r} waits in {folder.root}", hint=f"What waits: {', '.join(sorted(known)) or 'nothing'}."
         )
     folder.write(f"queue/{item}{ENDING}", decision.model_dump(mode="json"))
+
+
+def _refuse_unshown(decision: Decision) -> None:
+    """What `check` would call a fault is refused where a person can still mend it."""
+    if decision.decision == "value" and isinstance(decision.value, Decimal) and not shows(decision.quote, decision.value):
+        raise UsageError(
+            f"the quote {decision.quote[:60]!r} does not show {decision.value:f}",
+            hint="Quote the words that hold the number, in whole: who reads the rubric must be able to look it up.",
+        )
 
 
 def decided(criterion: Criterion, decision: Decision, desk: Desk) -> Criterion:
@@ -132,6 +143,7 @@ def _of_these(waiting: Waiting, changed: Mapping[str, Criterion]) -> bool:
 
 
 def _stated(criterion: Criterion, decision: Decision, desk: Desk) -> Route:
+    _refuse_unshown(decision)
     base = criterion.expected[0] if criterion.expected else Route(value="", period=criterion.period)
     assert decision.value is not None
     numeric = isinstance(decision.value, Decimal)

@@ -64,7 +64,11 @@ def rubric_json(rubric: Rubric) -> str:
 
 def content_digest(rubric: Rubric) -> str:
     """SHA-256 over everything but the digest itself."""
-    data = rubric.model_dump(mode="json", by_alias=True, exclude={"content_digest"})
+    return digest_of(rubric.model_dump(mode="json", by_alias=True, exclude={"content_digest"}))
+
+
+def digest_of(data: Mapping[str, Any]) -> str:
+    """SHA-256 over JSON data, whatever its order and layout."""
     return hashlib.sha256(json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 
 
