@@ -73,7 +73,12 @@ def _asked_besides(assignment: Assignment) -> Draft | None:
     return Draft(
         tuple(
             DraftCriterion(
-                f"{assignment.obligation}.{number}", text, "format", realized(assignment.principles, "", ("form",)), assignment.bindings
+                f"{assignment.obligation}.{number}",
+                text,
+                "format",
+                realized(assignment.principles, "", ("form",)),
+                assignment.bindings,
+                optional=number > 1,  # only the artefact itself was asked for: a form is looked at and earns nothing
             )
             for number, text in enumerate(texts, start=1)
         )
