@@ -100,3 +100,19 @@ def test_a_binary_file_is_no_answer(tmp_path, content):
 )  # fmt: skip
 def test_the_figure_of_another_company_is_no_answer(answer, verdict, asked):
     assert outcome(answer, **asked) == verdict
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict", "asked"),
+    [
+        ("All figures in thousands of USD.\n\nNet income FY2019: 4,029,000", "met", {}),
+        ("All figures in thousands of USD.\n\nNet income FY2019: 4,029", "unmet", {}),
+        ("Net income (in thousands of USD): FY2019 4,029,000; FY2018 1,933,000", "met", {}),
+        ("Net income (USD in millions): FY2019 4,029; FY2018 1,933", "met", {}),
+        ("All figures in thousands of USD.\n\nNet income FY2019: $4,029,000. Again, net income FY2019: $4,029,000.", "met", {}),
+        ("All amounts are in thousands.\n\n| | FY2019 |\n|---|---|\n| Net income | 4,029,000 |", "met", {}),
+        ("All figures in millions.\n\nDiluted EPS FY2019: $2.49", "met", {"text": "States fiscal 2019 diluted EPS", "value": "2.49", "scale": "", "unit": "USD per share"}),
+    ],
+)  # fmt: skip
+def test_a_scale_is_stated_once_in_front(answer, verdict, asked):
+    assert outcome(answer, **asked) == verdict

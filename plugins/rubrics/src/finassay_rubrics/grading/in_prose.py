@@ -14,6 +14,7 @@ from finassay_rubrics.grading.cells import Cell, Given
 from finassay_rubrics.grading.companies import another_company
 from finassay_rubrics.grading.compare import can_be
 from finassay_rubrics.grading.disowned import denied, takes_back
+from finassay_rubrics.grading.in_tables import scaled
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number, UnitKind
 from finassay_rubrics.grading.vocabulary import ALTERNATIVE, AVERAGE, CHANGE, spread, stem
@@ -98,7 +99,7 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
         if one.results and looked < MAX_CANDIDATES and (about or unnamed < MAX_UNNAMED):
             looked += min(len(one.results), MAX_FIGURES)
             unnamed += 0 if about else min(len(one.results), MAX_FIGURES)
-            for candidate in _ranked(one, cell, topic, year):
+            for candidate in (_scaled(c, one, cell, answer) for c in _ranked(one, cell, topic, year)):
                 first = candidate.given.figures[0]
                 if _is_not_it(one, first, cell, answer.text):
                     continue
@@ -114,6 +115,11 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
     if best is None:
         return Given()
     return evolve(best.given, alternatives=tuple(alternatives), rivals=tuple(_against(best, sure, cell)))
+
+
+def _scaled(candidate: _Candidate, one: Sentence, cell: Cell, answer: Answer) -> _Candidate:
+    figures = tuple(scaled(n, one.text[: n.start - one.start], cell, answer) for n in candidate.given.figures)
+    return evolve(candidate, given=evolve(candidate.given, figures=figures))
 
 
 def _is_not_it(one: Sentence, number: Number, cell: Cell, answer: str) -> bool:

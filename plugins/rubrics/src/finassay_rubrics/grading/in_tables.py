@@ -165,7 +165,12 @@ def _figure(entry: Entry, cell: Cell, answer: Answer) -> tuple[Number, tuple[Num
     own = numbers(text, answer.ignore, lengths=answer.lengths)
     if not own or len(own) > 4:
         return None
-    fitting = [n for n in (_completed(one, label, corner, cell) for one in own) if cell.kind is None or can_be(n, cell.kind)]
+    said = [_completed(one, label, corner, cell) for one in own]
+    fitting = [
+        n
+        for n in (n if n.scale else evolve(scaled(evolve(n, start=start), "", cell, answer), start=n.start) for n in said)
+        if cell.kind is None or can_be(n, cell.kind)
+    ]
     if not fitting:
         return None
     main = fitting[0]
@@ -189,6 +194,32 @@ def _completed(number: Number, label: str, corner: str, cell: Cell) -> Number:
         elif cell.kind in (None, "amount") and (scale := head_scale(label) or head_scale(corner)):
             number = evolve(number, kind="amount", scale=scale)
     return number
+
+
+_ALL: Final = re.compile(
+    r"\b(?:all|the|these)?\s*(?:figures|amounts|numbers|values|dollar amounts)\s+(?:\w+\s+){0,3}?in\s+(?:(?:USD|US\$|U\.S\.|EUR|GBP|CHF|JPY|[$€£])\s?)?"
+    r"(?P<word>thousands|millions|billions)\b",
+    re.IGNORECASE,
+)
+_ASIDE: Final = re.compile(r"\((?P<note>[^()\d]{2,60})\)")
+_PER_UNIT: Final = frozenset(["per", "eps", "price"])
+
+
+def scaled(number: Number, before: str, cell: Cell, answer: Answer) -> Number:
+    """A bare figure in the scale that its sentence, `(in thousands)`, or the answer states before it, once for all."""
+    if number.kind not in ("plain", "amount") or number.scale is not None or cell.kind not in (None, "amount") or cell.words & _PER_UNIT:
+        return number
+    notes = (head_scale(m["note"]) for m in reversed(list(_ASIDE.finditer(before))))
+    scale = next((s for s in notes if s is not None), None) or stated_scale(answer, number.start)
+    return number if scale is None else evolve(number, kind="amount", scale=scale)
+
+
+def stated_scale(answer: Answer, at: int) -> Decimal | None:
+    """What an answer states of all its figures before a place: `All figures in thousands of USD.`"""
+    if "scales" not in answer.kept:
+        answer.kept["scales"] = [(m.end(), Decimal(10) ** SCALES[m["word"].lower()]) for m in _ALL.finditer(answer.text)]
+    told = [scale for end, scale in answer.kept["scales"] if end <= at]
+    return told[-1] if told else None
 
 
 def head_scale(head: str) -> Decimal | None:
