@@ -76,7 +76,7 @@ class Grader:
                     findings[criterion.id][route.route_id] = found
         for (criterion, route), found in zip(asked, self._of_meaning(asked, reading, figures), strict=True):
             findings[criterion.id][route.route_id] = found
-        settled = consistent(self._view, figures, findings)
+        settled = consistent(self._view, figures, _as_far_as_read(findings) if reading.cut else findings)
         return Graded(score(self.rubric, settled, declared_routes(self._view, reading.main.answer)), settled)
 
     def _by_program(self, criterion: Criterion, route: Route, reading: Reading) -> Found | None:
@@ -109,6 +109,16 @@ class Grader:
         if criterion.kind == "categorical" and is_direction(criterion, route):
             return grade_direction(self._view, criterion, route, reading.main, figures)
         return grade_word(self._view, criterion, route, reading.main)
+
+
+def _as_far_as_read(findings: Mapping[str, Mapping[str, Found]]) -> dict[str, dict[str, Found]]:
+    """The findings of an answer that was not read to its end: where nothing was found, the rest may tell."""
+    left = Found("cannot assess", "the answer is longer than what is read", by=PROGRAM)
+    return {id: {route: left if _nothing(found) else found for route, found in routes.items()} for id, routes in findings.items()}
+
+
+def _nothing(found: Found) -> bool:
+    return found.outcome in ("unmet", "fault absent") and found.span is None and not found.value and not found.quote
 
 
 __all__ = ["Graded", "Grader", "Meaning", "Question", "topic_of"]

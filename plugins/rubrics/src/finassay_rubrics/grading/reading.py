@@ -2,10 +2,10 @@
 
 from attrs import define, evolve, field
 
-from finassay_rubrics.grading.answer import Answer
+from finassay_rubrics.grading.answer import MAX_SENTENCES, Answer
 from finassay_rubrics.grading.numbers import UnitKind
 from finassay_rubrics.grading.score import Found
-from finassay_rubrics.grading.text import Plain, plain
+from finassay_rubrics.grading.text import MAX_ANSWER, Plain, plain
 from finassay_rubrics.grading.years import Calendar, ends_named, years_in
 
 
@@ -32,6 +32,11 @@ class Reading:
 
     def __attrs_post_init__(self) -> None:
         self.main = self._read(spelled=False, lengths=False)
+
+    @property
+    def cut(self) -> bool:
+        """Whether the answer is longer than what is read of it."""
+        return len(self.given) > MAX_ANSWER or len(self.main.answer.sentences) >= MAX_SENTENCES
 
     def _read(self, *, spelled: bool, lengths: bool) -> Read:
         text = plain(self.given, spelled=spelled)
