@@ -116,3 +116,28 @@ def test_the_figure_of_another_company_is_no_answer(answer, verdict, asked):
 )  # fmt: skip
 def test_a_scale_is_stated_once_in_front(answer, verdict, asked):
     assert outcome(answer, **asked) == verdict
+
+
+def test_what_stands_behind_the_part_that_is_read_is_not_unmet():
+    long = "Nothing is said here of the matter at hand. " * 4_000
+    assert outcome(f"{long}\n\nNet income in fiscal 2019 was $4,029 million.") == "cannot assess"
+    assert outcome(f"Net income in fiscal 2019 was $4,029 million.\n\n{long}") == "met"
+    assert outcome(f"Net income in fiscal 2019 was $4,240 million.\n\n{long}") == "unmet"
+    assert outcome("Nothing is said here of the matter at hand.") == "unmet"
+
+
+MARGIN = {"text": "States fiscal 2019 operating margin", "value": "12.6", "unit": "percent", "scale": ""}
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("Operating margin: 1,260 basis points", "met"),
+        ("Operating margin in fiscal 2019 was 1,260 bps.", "met"),
+        ("Operating margin in fiscal 2019 was 1,160 bps.", "unmet"),
+        ("Operating margin in fiscal 2019 rose 1,260 basis points.", "unmet"),
+        ("Operating margin in fiscal 2019 was 1,260 bps higher.", "unmet"),
+    ],
+)
+def test_a_level_in_basis_points(answer, verdict):
+    assert outcome(answer, **MARGIN) == verdict

@@ -350,6 +350,8 @@ def _of_entity(one: Sentence, number: Number, cell: Cell) -> int:
 
 def _is_move(one: Sentence, number: Number, cell: Cell) -> bool:
     """Whether a figure is the size of a change, not a level."""
+    if number.kind == "basis points" and cell.kind == "percent" and not cell.change and _is_level(one, number):
+        return False
     if number.kind in ("points", "basis points"):
         return cell.kind not in ("points", "basis points") or cell.change
     before = _before(one.text, number.start - one.start, 60)
@@ -360,6 +362,16 @@ def _is_move(one: Sentence, number: Number, cell: Cell) -> bool:
     if _signed_change(one, number):
         return True
     return bool(_BY.search(before)) and bool(CHANGE.search(_before(one.text, number.start - one.start + WINDOW // 2, WINDOW)))
+
+
+_LEVEL: Final = re.compile(
+    r"(?:[:=]|\b(?:was|is|were|are|of|at|stood at|came to|amounted to|equals))\s*(?:about |approximately )?\(?$", re.IGNORECASE
+)
+
+
+def _is_level(one: Sentence, number: Number) -> bool:
+    """Whether basis points are a level, `margin: 1,260 basis points`, and nothing in the sentence moves."""
+    return bool(_LEVEL.search(_before(one.text, number.start - one.start, 60))) and not CHANGE.search(one.text)
 
 
 def _signed_change(one: Sentence, number: Number) -> bool:
