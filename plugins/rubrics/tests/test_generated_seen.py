@@ -49,6 +49,110 @@ def texts(query):
     return {what: [c.text for c in criteria if c.routes] for what, criteria in drafted(query).items()}
 
 
+# -- what is asked ----------------------------------------------------------------------------------------------------
+
+
+def test_a_compound_rate_is_no_total_growth():
+    assert texts("What was Orchard's compound annual growth rate of revenue from fiscal 2019 to fiscal 2021?") == {
+        "compound annual growth rate of revenue": ["States the CAGR of revenue from FY2019 to FY2021"]
+    }
+    assert texts("What was Orchard's revenue growth in fiscal 2021, and its revenue CAGR from 2019 to 2021?") == {
+        "revenue growth": ["States the growth of revenue from FY2020 to FY2021, in units of percents"],
+        "revenue CAGR": ["States the CAGR of revenue from FY2019 to FY2021"],
+    }
+    assert texts("What was the average annual revenue growth of Orchard from 2018 to 2021?") == {
+        "average annual revenue growth": ["States the average annual growth of revenue from FY2018 to FY2021, in units of percents"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        (
+            "What was Orchard's net income in fiscal 2021, and by how much did inventories change between fiscal 2018 and fiscal 2019?",
+            [["States the net income of FY2021"], ["States the change in inventory from FY2018 to FY2019"]],
+        ),
+        (
+            "For fiscal 2021, what was Orchard's revenue? For fiscal 2020, what was its net income?",
+            [["States the revenue of FY2021"], ["States the net income of FY2020"]],
+        ),
+        (
+            "Report Orchard's revenue in FY2019 and net income in FY2020.",
+            [["States the revenue of FY2019"], ["States the net income of FY2020"]],
+        ),
+        (
+            "Report revenue and net income of Orchard for FY2020 and FY2021.",
+            [
+                ["States the revenue of FY2020", "States the revenue of FY2021"],
+                ["States the net income of FY2020", "States the net income of FY2021"],
+            ],
+        ),
+        ("State Orchard's FY2021 revenue and FY2020 net income.", [[], []]),
+        ("In FY2021 report Orchard's revenue. In FY2020 report its net income. Report its inventory.", [*[["x"]] * 2, []]),
+        ("What was Orchard's revenue in Q4 2021?", [[]]),
+    ],
+)
+def test_each_metric_takes_the_periods_of_its_own_clause(query, wanted):
+    found = list(texts(query).values())
+    assert [len(one) for one in found] == [len(one) for one in wanted]
+    assert all(one == other for one, other in zip(found, wanted, strict=True) if other != ["x"])
+    assert all(c.reason for criteria in drafted(query).values() for c in criteria if not c.routes)
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("What was revenue of Orchard and of Larkspur in fiscal 2017?", "Orchard, Larkspur"),
+        ("For Orchard and Larkspur, report revenue in fiscal 2017.", "Orchard, Larkspur"),
+        ("Compare Orchard's revenue with Larkspur's in fiscal 2017.", "Orchard, Larkspur"),
+    ],
+)
+def test_a_second_issuer_is_not_dropped(query, names):
+    ((one,),) = drafted(query).values()
+    assert not one.routes
+    assert f"names several issuers: {names}" in one.reason
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What was revenue of Orchard & Larkspur in FY2017?",
+        "What was revenue of Orchard Inc. (NYSE: ORCH) in FY2017? Take it from Orchard's report.",
+        "What was revenue of Orchard and Sons in FY2017?",
+    ],
+)
+def test_one_issuer_with_several_names_is_one(query):
+    assert list(texts(query).values()) == [["States the revenue of FY2017"]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("ratio of inventories to revenue", "ratio of inventory to revenue"),
+        ("inventories divided by revenue", "ratio of inventory to revenue"),
+        ("inventories to revenue ratio", "ratio of inventory to revenue"),
+        ("ratio of total debt to total equity", "ratio of total debt to total equity"),
+    ],
+)
+def test_a_ratio_of_two_lines_is_one_obligation(asked, said):
+    assert texts(f"What was the {asked} of Orchard in FY2021?") == {asked: [f"States the {said} of FY2021"]}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Which year had the highest gross margin for Orchard from FY2018 to FY2020?",
+        "In which fiscal year between 2018 and 2020 was Orchard's inventory turnover lowest?",
+        "Orchard's inventory was highest in which year, FY2018 or FY2019?",
+        "Report the year with the highest gross margin of Orchard from FY2018 to FY2020.",
+    ],
+)
+def test_a_year_that_is_asked_for_is_not_answered_by_levels(query):
+    criteria = [c for several in drafted(query).values() for c in several]
+    assert not any(c.routes or c.must_pass for c in criteria)
+    assert any("asks which year" in c.reason for c in criteria)
+
+
 # -- a rubric that was changed ----------------------------------------------------------------------------------------
 
 

@@ -4,13 +4,14 @@ Every binding is a verbatim span with offsets by code points; canonical forms st
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from finassay.api.research import Question
 from finassay_rubrics.metrics.entities import entities as named_entities
 from finassay_rubrics.metrics.table import table
-from finassay_rubrics.metrics.terms import definitions, fold, names_in
+from finassay_rubrics.metrics.terms import Name, definitions, fold, names_in
 from finassay_rubrics.validate.context_rules import ARRAYS, sentences
 
 PREFIX: Final = {
@@ -47,8 +48,13 @@ _VERB: Final = re.compile(
     r"(?<![\w-])(report|compute|calculate|compare|state|list|show|give|provide|estimate|forecast|rank|quantify|answer|determine|identify|tell|find)(?![\w-])",
     re.IGNORECASE,
 )
+_EXTREME: Final = (
+    r"(?:highest|largest|greatest|biggest|most|best|peak(?:ed)?|maximum|strongest|lowest|smallest|least|minimum|weakest|worst)"
+)
+_WHICH_YEAR: Final = r"(?:which|what)\s+(?:of\s+(?:the|these|those)\s+)?(?:fiscal\s+|financial\s+)?years?\b"
 _TELLING: Final = re.compile(
-    r"(?<![\w-])(?:explain|say|describe|discuss|assess|evaluate|judge|summari[sz]e|recommend|comment on|name|what (?:drove|caused|explains|makes|limits)|why)\b[^.;?!]*",
+    rf"(?<![\w-])(?:{_WHICH_YEAR}|the\s+(?:fiscal\s+|financial\s+)?year\s+(?:in\s+which|with|when|that\s+had)\b)(?=[^.;?!]*\b{_EXTREME}\b)[^.;?!]*"
+    r"|(?<![\w-])(?:explain|say|describe|discuss|assess|evaluate|judge|summari[sz]e|recommend|comment on|name|what (?:drove|caused|explains|makes|limits)|why)\b[^.;?!]*",
     re.IGNORECASE,
 )
 _MORE: Final = re.compile(
@@ -77,7 +83,10 @@ def bind(query: str) -> dict[str, list[dict[str, Any]]]:
     names = [n for n in names_in(given.rest) if not _inside(n.start, n.end, besides) and not _part_of_another(query, n.start, n.end)]
     behind = [m.span() for n in names if (m := _BEHIND.match(query, n.end))]
     names = [n for n in names if not _inside(n.start, n.end, behind)]
-    found["metrics"] = [_at(query, n.start, n.end, canonical=n.id, **_asked(query, n.start, n.end)) for n in names]
+    related = _relations(query, names)
+    found["metrics"] = [
+        _at(query, n.start, n.end, canonical=n.id, **(related.get(n.start) or _asked(query, n.start, n.end))) for n in names
+    ]
     found["assumptions"] = [_at(query, *m.span()) for m in _ASSUMPTIONS.finditer(query)]
     found["output_constraints"] = [_at(query, *m.span()) for m in _CONSTRAINTS.finditer(query)]
     found["populations"] = [_at(query, *m.span()) for m in _POPULATIONS.finditer(query)]
@@ -101,18 +110,35 @@ _INPUTS: Final = re.compile(
 )
 """What a figure is to be computed from is not asked for itself."""
 _CASH: Final = re.compile(r"\s+(?:flows?\b|from\b|dividends?\b|conversion\b|(?:used|paid|generated|provided)\b)", re.IGNORECASE)
+_COMPOUND: Final = r"(?:cagr|compound(?:ed)? (?:(?:annual|average|yearly) )*(?:growth(?: rate)?|rate of growth))"
+_MOVES: Final = r"(?:change|grow|increase|decrease|rise|decline|fall|drop)"
+_RATE: Final = (
+    r"(?:(?:annual|yearly|year[- ]over[- ]year|yoy) )?(?:rate of )?(?:growth|change|increase|decrease|rise|decline|fall)(?: rate)?"
+)
 _BEFORE: Final = re.compile(
-    r"(?:\b(?:\d{1,2}|two|three|four|five|ten)[- ]years? )?\b(?:average|mean)(?: of)?(?: the| its)? $"
-    r"|\b(?:year[- ]over[- ]year |yoy |annual )?(?:change|growth|increase|decrease|rise|decline|fall) (?:in|of)(?: the| its)? $"
-    r"|\b(?:cagr|compound annual growth rate) of(?: the| its)? $",
+    rf"(?:\b(?:\d{{1,2}}|two|three|four|five|ten)[- ]years? )?\b{_COMPOUND} (?:of|in|for)(?: (?:the|its|total))?(?: \w+['’]s)? $"
+    rf"|\b(?:average |mean )?{_RATE} (?:of|in|for)(?: (?:the|its))?(?: \w+['’]s)? $"
+    r"|(?:\b(?:\d{1,2}|two|three|four|five|ten)[- ]years? )?\b(?:average|mean)(?: of)?(?: annual| yearly)?(?: the| its)? $"
+    r"|\b(?:by )?how much (?:did|has|have|was|were)(?: (?:the|its))?(?: \w+['’]s)? $",
     re.IGNORECASE,
 )
 _BEHIND: Final = re.compile(
-    r" (?:cagr|compound annual growth rate|(?:year[- ]over[- ]year |yoy |annual )?(?:growth|change))\b"
+    rf" {_COMPOUND}\b| (?:average |mean )?(?:(?:annual|yearly|year[- ]over[- ]year|yoy) )?(?:growth|change)(?: rate)?\b"
+    rf"|(?: (?:was|were|is))? (?:the )?{_EXTREME}\b[^.;?!]{{0,20}}\b{_WHICH_YEAR}"
     r"|(?: \([^()]{0,80}\))? (?:%|percent(?:age)?) margin\b"
     r"| as an? (?:%|percent(?:age)?|share|proportion) of [^,.;:?!()]{1,60}?(?=$|[,.;:?!()]| for | in | of | over )",
     re.IGNORECASE,
 )
+_MOVED: Final = re.compile(rf" {_MOVES}(?:d|n)?\b", re.IGNORECASE)
+"""Behind the name of what is asked for with `how much did`."""
+_HOW_MUCH: Final = re.compile(r"\bhow much\b[^.;?!]*$", re.IGNORECASE)
+_RATIO_OF: Final = re.compile(r"\bratio (?:of|between)(?: (?:the|its))? $", re.IGNORECASE)
+_TO: Final = re.compile(r" ?(?:to|and|over|/|-to-) ?(?:(?:the|its) )?", re.IGNORECASE)
+_BY: Final = re.compile(
+    r",? (?:relative to|divided by|as an? (?:multiple|ratio|share|percentage|proportion|%|percent) (?:of|to))(?: (?:the|its))? ",
+    re.IGNORECASE,
+)
+_IS_RATIO: Final = re.compile(r" ratio\b", re.IGNORECASE)
 _DEFINITIONS: Final = re.compile(r"\bdefined as\b[^.;?!]*|\bdefine [^.;?!]{1,80} as [^.;?!]*", re.IGNORECASE)
 """The years of a definition say what a year takes from others; they are not asked for."""
 
@@ -126,10 +152,28 @@ def _part_of_another(query: str, start: int, end: int) -> bool:
 
 def _asked(query: str, start: int, end: int) -> dict[str, str]:
     """A metric with the words that combine its years, where they stand beside it: `3 year average of`, `change in`, `CAGR`."""
-    before, behind = _BEFORE.search(query[max(0, start - 60) : start]), _BEHIND.match(query, end)
+    before, behind = _BEFORE.search(query[max(0, start - 80) : start]), _BEHIND.match(query, end)
+    if behind is None and before is not None and _HOW_MUCH.search(before[0]):
+        behind = _MOVED.match(query, end)
+        before = before if behind else None
     if before is None and behind is None:
         return {}
     return {"asked": (before[0] if before else "") + query[start:end] + (behind[0] if behind else "")}
+
+
+def _relations(query: str, names: Sequence[Name]) -> dict[int, dict[str, str]]:
+    """What is asked of two metrics that stand in a ratio, by the starts of both: `ratio of inventories to revenue`."""
+    found: dict[int, dict[str, str]] = {}
+    for one, other in pairwise(names):
+        head, between = _RATIO_OF.search(query[: one.start]), query[one.end : other.start]
+        behind = _IS_RATIO.match(query, other.end)
+        if one.start in found or not (_BY.fullmatch(between) or ((head or behind) and _TO.fullmatch(between))):
+            continue
+        start = head.start() if head else one.start
+        before = _BEFORE.search(query[max(0, start - 80) : start])
+        text = (before[0] if before else "") + query[start : behind.end() if behind else other.end]
+        found |= {name.start: {"asked": text, "relation": f"{one.id} / {other.id}"} for name in (one, other)}
+    return found
 
 
 def _inside(start: int, end: int, spans: list[tuple[int, int]]) -> bool:
@@ -138,12 +182,21 @@ def _inside(start: int, end: int, spans: list[tuple[int, int]]) -> bool:
 
 def _entities(query: str) -> tuple[str, ...]:
     """Capitalised names, without dates and the verbs that sentences begin with."""
-    found = named_entities(Question(id="query", text=query))
+    found = dict.fromkeys(part for name in named_entities(Question(id="query", text=query)) for part in _apart(name))
     return tuple(
         name
         for name in found
         if not _DATE.fullmatch(name) and not (_VERB.fullmatch(name) or _TELLING.fullmatch(name) or _PUT.fullmatch(name))
     )
+
+
+_ONE_FIRM: Final = re.compile(r"(\w+) and \1|.* and (?:company|co|sons?|daughters|brothers|bros|partners|associates)\b.*", re.IGNORECASE)
+"""One company with `and` in its name."""
+
+
+def _apart(name: str) -> list[str]:
+    """The companies of `Costco and Walmart`; a company that writes `&` is one."""
+    return [name] if _ONE_FIRM.fullmatch(name) else re.split(r"\s+and\s+", name)
 
 
 _KNOWN: Final = re.compile(r"\b(?:as of|by|until|before|up to)\s+(?:\d{1,2}\s+)?[A-Z][a-z]+(?:\s+\d{1,2},?)?\s+\d{4}")
@@ -152,7 +205,10 @@ _DATE: Final = re.compile(
     r"(?:\d{1,2}\s+)?(?:january|february|march|april|may|june|july|august|september|october|november|december)(?:\s+\d{1,2})?(?:,?\s+\d{4})?",
     re.IGNORECASE,
 )
-_PUT: Final = re.compile(r"put|use|add|include|note|please|support|keep|write|also|then|if|for|we|using|based", re.IGNORECASE)
+_PUT: Final = re.compile(
+    r"put|use|take|draw|rely|base|work|leave|make|treat|ignore|exclude|do|add|include|note|please|support|keep|write|also|then|if|for|we|using|based",
+    re.IGNORECASE,
+)
 
 
 def _places(query: str, name: str) -> Iterator[tuple[int, int]]:

@@ -9,6 +9,7 @@ from finassay.api.verdict import Json
 from finassay_rubrics.bank.signature import signature_of
 from finassay_rubrics.budget import Asked
 from finassay_rubrics.context.bind import bind
+from finassay_rubrics.metrics.when import combined
 
 
 @frozen
@@ -61,19 +62,22 @@ class RuleContextualizer:
 def obligations(bindings: Mapping[str, list[dict[str, Any]]]) -> list[Asked]:
     """One deliverable and one metric each, or one thing to be explained or judged, or one artefact, in order of place.
 
-    Periods and entities do not split; a metric that is named twice, or stands inside what is to be explained, is one.
+    Periods and entities do not split; a metric that is named twice, or stands inside what is to be explained, is one. A metric and its growth,
+    or its growth and its CAGR, are two.
     """
     telling = [b for b in bindings["deliverables"] if b["type"] == "explain"]
     found: list[tuple[int, str, list[str]]] = []
-    seen: dict[str, list[str]] = {}
+    seen: dict[tuple[str, str], list[str]] = {}
     for metric in bindings["metrics"]:
         if any(t["start"] <= metric["start"] < t["end"] for t in telling):
             continue
-        if metric["canonical"] in seen:
-            seen[metric["canonical"]].append(metric["id"])
+        about = str(metric.get("relation") or metric["canonical"])
+        key = (about, combined(metric.get("asked", "")))
+        held = seen.get(key) or (None if key[1] else next((ids for (other, _), ids in seen.items() if other == about), None))
+        if held is not None:
+            held.append(metric["id"])
             continue
-        spans = [metric["id"]]
-        seen[metric["canonical"]] = spans
+        spans = seen[key] = [metric["id"]]
         found.append((metric["start"], metric.get("asked") or metric["span"], spans))
     found += [(t["start"], t["span"], [t["id"]]) for t in telling]
     found += [(b["start"], b["span"], [b["id"]]) for b in bindings["deliverables"] if b["type"] == "artefact"]

@@ -8,12 +8,13 @@ from attrs import evolve, frozen
 
 from finassay.api.research import Assignment, Derivation, Draft, DraftCriterion, DraftRoute, Period, Question
 from finassay_rubrics.metrics.ask import AskError, understand
+from finassay_rubrics.metrics.clauses import UnclearError, issuers, years_beside, years_in, years_of_spans
 from finassay_rubrics.metrics.formula import FormulaError
 from finassay_rubrics.metrics.ground import ORIGINAL, YEAR_END
 from finassay_rubrics.metrics.principles import realized
 from finassay_rubrics.metrics.table import Metric, table
-from finassay_rubrics.metrics.terms import YEAR, definitions, fold, names_in, year_of
-from finassay_rubrics.metrics.when import DOWN, UP
+from finassay_rubrics.metrics.terms import definitions, fold, names_in
+from finassay_rubrics.metrics.when import DOWN, UP, asks_which_year, combined
 
 Derive = Callable[[Question], Derivation]
 MAX_CRITERIA: Final = 12
@@ -32,26 +33,21 @@ def draft(assignment: Assignment, derive: Derive) -> Draft:
     metrics, reason = _metrics(assignment, query, turn)
     if not metrics:
         return Draft((_unresolved(assignment, reason),))
-    years = _years(assignment, query)
-    if not years:
+    several = issuers(query, _bindings(assignment.context, "entities"), assignment.bindings)
+    if len(several) > 1:
+        return Draft(
+            (_unresolved(assignment, f"names several issuers: {', '.join(several)[:300]}; this family answers for one at a time"),)
+        )
+    try:
+        years = _years(assignment, query)
+        if turn and len(years) == 1:
+            years = [years[0] - 1, years[0]]
+        periods = [((year,), "") for year in years] if turn else _periods(assignment.what, years, query) if years else []
+    except UnclearError as error:
+        return Draft((_unresolved(assignment, str(error)),))
+    if not periods:
         return Draft((_unresolved(assignment, "names no fiscal year"),))
-    if turn and len(years) == 1:
-        years = [years[0] - 1, years[0]]
-    entity = _entity(assignment.context)
-    criteria: list[DraftCriterion] = []
-    for metric in metrics:
-        figures: list[DraftCriterion] = []
-        for asked, combined in [((year,), "") for year in years] if turn else _periods(assignment.what, years, query):
-            if combined == "change" and metric.metric is not None and metric.metric.unit == "amount" and _in_percent(assignment.context):
-                combined = "growth"
-            question = _question(assignment, query, metric, asked, combined, entity)
-            figures.append(_criterion(assignment, question, metric, derive, len(criteria) + len(figures) + 1))
-        criteria += figures
-        if turn:
-            question = _question(assignment, query, metric, (years[0], years[-1]), "direction", entity)
-            made = _criterion(assignment, question, metric, derive, len(criteria) + 1)
-            criteria.append(evolve(made, kind="categorical", must_pass=False, depends_on=tuple(one.id for one in figures if one.routes)))
-    return Draft(tuple(criteria[:MAX_CRITERIA]))
+    return Draft(tuple(_of_metrics(assignment, metrics, periods, turn, derive)[:MAX_CRITERIA]))
 
 
 def _asked_besides(assignment: Assignment) -> Draft | None:
@@ -64,6 +60,8 @@ def _asked_besides(assignment: Assignment) -> Draft | None:
     if spans["metrics"] or not kinds & {"explain", "artefact"}:
         return None
     if "explain" in kinds:
+        if asks_which_year(assignment.what):
+            return Draft((_unresolved(assignment, _NO_YEAR),))
         return Draft((_unresolved(assignment, "asks for words; this family grounds only figures of primary statements"),))
     texts = [f"Puts the figures into {assignment.what}"]
     if not can_check(texts[0]):
@@ -93,10 +91,11 @@ _REASONS: Final = re.compile(
     r"\bwhy\b|\bexplain|\bexplanation|\breasons?\b|\bdrivers?\b|\bdrove\b|\bcomment|\bdiscuss|\bverdict\b|\btable\b|\bjudg|\bassess"
 )
 _RELATED: Final = re.compile(
-    r"\bshare of\b|\bas an? (?:share|%|percent|percentage|proportion) of\b|\brelative to\b|\bratio of\b|\bpaid out\b|\bversus\b|\bagainst\b"
+    r"\bshare of\b|\bas an? (?:share|%|percent|percentage|proportion) of\b|\brelative to\b|\bratio\b|\bdivided by\b|\bas a multiple of\b|\bpaid out\b|\bversus\b|\bagainst\b"
 )
 
 
+_NO_YEAR: Final = "asks which year had the most or the least, which no figure of a single year answers"
 _MARGIN: Final = re.compile(r"(?:%|\bpercent(?:age)?) margin\b")
 """Behind the name of an amount it asks for its share of revenue."""
 _TURN: Final = re.compile(
@@ -145,6 +144,8 @@ def _relation(assignment: Assignment) -> _Subject | None:
 def _metrics(assignment: Assignment, query: str, turn: bool) -> tuple[list[_Subject], str]:
     """Metrics that the obligation names, or the query's one where it only says how to show it; with the reason where there are none."""
     what = fold(assignment.what)
+    if asks_which_year(what):
+        return [], _NO_YEAR
     if _WORDS.search(what) and not turn:
         return [], "asks for words, a layout or an effect, and this family only finds figures of primary statements"
     own = list(dict.fromkeys(name.id for name in names_in(definitions(what).rest)))
@@ -159,7 +160,7 @@ def _metrics(assignment: Assignment, query: str, turn: bool) -> tuple[list[_Subj
     bound = list(dict.fromkeys(name.id for b in mine for name in names_in(fold(str(b.get("span", ""))))))
     if not own and assignment.bindings:
         own = bound
-    if not own and (_COMBINED.search(what) or _EACH.search(what)):
+    if not own and (combined(what) or _EACH.search(what)):
         own = bound[:1]
     if not own and not bound and what.strip():
         own = [name.id for name in names_in(definitions(fold(query)).rest)][:1]
@@ -183,32 +184,56 @@ def _entity(context: Mapping[str, Any]) -> str:
 
 
 def _years(assignment: Assignment, query: str) -> list[int]:
-    periods = _bindings(assignment.context, "periods")
-    mine = [one for one in periods if one.get("id") in assignment.bindings] or periods
-    for text in (assignment.what, " ; ".join(str(b.get("span", "")) for b in mine), query):
-        found = sorted({year_of(match) for match in YEAR.finditer(fold(text))})
-        if found:
-            span = re.search(r"\d\s*(?:-|to|through)\s*(?:fy\s*|fiscal\s*)?\d", fold(text))
-            return list(range(found[0], found[-1] + 1)) if span and len(found) == 2 and found[-1] - found[0] <= 10 else found
-    return []
+    """The years that the obligation names, those bound to it, those of its place in the query, else all. Raises `UnclearError`."""
+    context, own = assignment.context, assignment.bindings
+    if years := years_in(assignment.what):
+        return years
+    periods = _bindings(context, "periods")
+    if mine := years_of_spans([one for one in periods if one.get("id") in own]):
+        return mine
+    placed = {kind: _bindings(context, kind) for kind in ("metrics", "deliverables", "periods")}
+    return years_beside(query, placed, own) or years_of_spans(periods) or years_in(query)
 
 
-_COMBINED: Final = re.compile(
-    r"\baverage\b|\bmean\b|\bcagr\b|\bchange\b|\bgrowth\b|\byear[- ]over[- ]year\b|\bby how much\b", re.IGNORECASE
-)
+_YOY: Final = re.compile(r"\byear[- ]over[- ]year\b|\byoy\b")
 
 
 def _periods(what: str, years: Sequence[int], query: str = "") -> list[tuple[tuple[int, ...], str]]:
-    """The years of each criterion, and the word that combines several: `average`, `change`, `growth`, `CAGR`."""
-    if len(years) == 1 or _EACH.search(fold(what)) or not (match := _COMBINED.search(what)):
+    """The years of each criterion, and what combines several: as `combined`. Raises `UnclearError` where years are lacking."""
+    kind, each = combined(what), _EACH.search(fold(what)) is not None
+    if kind in ("change", "growth") and (len(years) == 1 or each or (len(years) > 2 and _YOY.search(fold(what)))):
+        later = years if len(years) == 1 or each else years[1:]
+        return [((year - 1, year), kind) for year in later]
+    if kind == "unclear" or (len(years) == 1 and kind in ("CAGR", "yearly")):
+        raise UnclearError("asks for a rate over several years, and which they are cannot be told")
+    if len(years) == 1 or not kind or (each and kind == "average"):
         return [((year,), "") for year in years]
-    word = match[0].lower()
-    kind = "average" if word in ("average", "mean") else "CAGR" if word == "cagr" else "growth" if word == "growth" else "change"
     single = [((year,), "") for year in years] if kind == "average" and _EACH_YEAR.search(fold(query)) else []
     return [*single, ((years[0], years[-1]), kind)]
 
 
-def _question(assignment: Assignment, query: str, subject: _Subject, years: tuple[int, ...], combined: str, entity: str) -> Question:
+def _of_metrics(
+    assignment: Assignment, metrics: Sequence[_Subject], periods: Sequence[tuple[tuple[int, ...], str]], turn: bool, derive: Derive
+) -> list[DraftCriterion]:
+    """A criterion for each metric and period; where it is asked which way a metric went, one for that as well, which rests on them."""
+    query, entity = str(assignment.context.get("query", "")), _entity(assignment.context)
+    criteria: list[DraftCriterion] = []
+    for metric in metrics:
+        figures: list[DraftCriterion] = []
+        for asked, how in periods:
+            if how == "change" and metric.metric is not None and metric.metric.unit == "amount" and _in_percent(assignment.context):
+                how = "growth"
+            question = _question(assignment, query, metric, asked, how, entity)
+            figures.append(_criterion(assignment, question, metric, derive, len(criteria) + len(figures) + 1))
+        criteria += figures
+        if turn:
+            question = _question(assignment, query, metric, (periods[0][0][0], periods[-1][0][-1]), "direction", entity)
+            made = _criterion(assignment, question, metric, derive, len(criteria) + 1)
+            criteria.append(evolve(made, kind="categorical", must_pass=False, depends_on=tuple(one.id for one in figures if one.routes)))
+    return criteria
+
+
+def _question(assignment: Assignment, query: str, subject: _Subject, years: tuple[int, ...], how: str, entity: str) -> Question:
     label = f"FY{years[0]}" if len(years) == 1 else f"FY{years[0]} - FY{years[-1]}"
     name, metric = subject.name, subject.metric
     texts = {
@@ -216,14 +241,15 @@ def _question(assignment: Assignment, query: str, subject: _Subject, years: tupl
         "average": f"States the {len(range(years[0], years[-1] + 1))} year average {name} over {label}",
         "change": f"States the change in {name} from FY{years[0]} to FY{years[-1]}",
         "growth": f"States the growth of {name} from FY{years[0]} to FY{years[-1]}, in units of percents",
+        "yearly": f"States the average annual growth of {name} from FY{years[0]} to FY{years[-1]}, in units of percents",
         "CAGR": f"States the CAGR of {name} from FY{years[0]} to FY{years[-1]}",
         "direction": f"Says whether the {name} increased or declined from FY{years[0]} to FY{years[-1]}",
     }
     names = {fold(n) for n in metric.names} if metric else set()
     body = next((text for defined, text in definitions(fold(query)).bodies.items() if defined in names), "")
     return Question(
-        id=f"{assignment.obligation}.{subject.id or 'relation'}.{'-'.join(map(str, years))}{'.direction' if combined == 'direction' else ''}",
-        text=texts[combined],
+        id=f"{assignment.obligation}.{subject.id or 'relation'}.{'-'.join(map(str, years))}{'.direction' if how == 'direction' else ''}",
+        text=texts[how],
         metric=subject.id,
         definition=body,
         entity=entity,

@@ -23,6 +23,33 @@ _PART: Final = re.compile(
 )
 
 
+def is_part(text: str) -> bool:
+    """Whether a period is a part of a year, or no fiscal year: `Q4 2021`."""
+    return _PART.search(fold(text)) is not None
+
+
+def asks_which_year(text: str) -> bool:
+    """Whether the year that had the most or the least of something is asked for, which is no figure."""
+    folded = fold(text)
+    return _WHICH_YEAR.search(folded) is not None and (_MOST.search(folded) or _LEAST.search(folded)) is not None
+
+
+def combined(what: str) -> str:
+    """How an obligation combines years: `CAGR`, `yearly` (mean of yearly growth), `average`, `growth`, `change`, `unclear`, or empty."""
+    folded = fold(what)
+    if _COMPOUND.search(folded):
+        return "CAGR"
+    grows = re.search(r"\bgrowth\b|\bgr[eo]wn?\b", folded) is not None
+    moves = re.search(
+        rf"\bchanged?\b|\byear[- ]over[- ]year\b|\byoy\b|\bhow much did\b|\bby how much\b|\b(?:{UP}|{DOWN}) (?:in|of)\b", folded
+    )
+    if re.search(r"\baverage\b|\bmean\b", folded):
+        return "yearly" if grows else "unclear" if moves else "average"
+    if moves:
+        return "growth" if grows and not re.search(r"\bchanged?\b|\bhow much\b", folded) else "change"
+    return "growth" if re.search(r"\bgrowth\b", folded) else ""
+
+
 def years_of(core: str, question: Question) -> list[int]:
     """The fiscal years named, in order. Raises `AskError` for none, too many, or a part of a year."""
     text = fold(question.period.asked) if question.period and question.period.asked else ""
