@@ -141,3 +141,19 @@ MARGIN = {"text": "States fiscal 2019 operating margin", "value": "12.6", "unit"
 )
 def test_a_level_in_basis_points(answer, verdict):
     assert outcome(answer, **MARGIN) == verdict
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("Net income candidates: 4,029; 2,539; 5,727", "unmet"),
+        ("Net income in fiscal 2019: $4,029 million, $2,539 million, $5,727 million", "unmet"),
+        ("Possible values of net income are $4,029 million or $2,539 million.", "unmet"),
+        ("Net income in 2019, 2020 and 2021 was 4,029, 2,539 and 5,727.", "met"),
+        ("Net income, FY2019: 4,029; others are 2,539; 5,727", "met"),
+        ("Net income: FY2019 4,029; FY2020 2,539; FY2021 5,727", "met"),
+        ("Net income in fiscal 2019 was $4,029 million, $4.029 billion.", "met"),
+    ],
+)
+def test_a_bare_list_of_candidates_earns_nothing(answer, verdict):
+    assert outcome(answer) == verdict

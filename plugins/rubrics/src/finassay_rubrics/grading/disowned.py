@@ -1,12 +1,16 @@
 """Figures that an answer names but does not give: denied, laid at another's door, put right afterwards."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
+
+from attrs import evolve
 
 from finassay_rubrics.grading.answer import Sentence
 from finassay_rubrics.grading.cells import Cell
+from finassay_rubrics.grading.numbers import Number
 from finassay_rubrics.grading.vocabulary import spread
-from finassay_rubrics.grading.years import years_in
+from finassay_rubrics.grading.years import Calendar, years_in
 
 _AROUND: Final = 160
 """Characters beside a figure that can disown it."""
@@ -37,6 +41,63 @@ _CORRECTION: Final = re.compile(
     re.IGNORECASE,
 )
 _ABOVE: Final = re.compile(r"\b(?:above|earlier|previous(?:ly)?|first|initial(?:ly)?|correction|erratum|corrigendum|I)\b", re.IGNORECASE)
+
+_CANDIDATES: Final = re.compile(
+    r"\b(?:candidates?|options?|possibilit(?:y|ies)|possible (?:values?|figures?|answers?|amounts?)|guess(?:es)?|could be|may be|might be|one of|any of|choices?)\b",
+    re.IGNORECASE,
+)
+MAX_LIST: Final = 20
+"""Figures of a list that are looked at."""
+_APART: Final = re.compile(r"^[\s)*]*(?:[;,/]|\bor\b)\s*(?:or\s+|and\s+)?[$€£(]?\s*$", re.IGNORECASE)
+"""Between figures that no word tells apart."""
+_SEVERAL: Final = re.compile(
+    r"\b(?:respectively|years|quarters|periods|months|segments|divisions|regions|each|both)\b|[,/&]|\band\b", re.IGNORECASE
+)
+"""What can stand before figures that are told apart in order."""
+
+
+def listed(one: Sentence, number: Number, calendar: Calendar) -> list[Number]:
+    """The figures of a bare list that a figure stands in, where nothing says which of them holds: `candidates: 4,029; 2,539; 5,727`."""
+    place = next((at for at, n in enumerate(one.numbers) if n.start == number.start), None)
+    if place is None:
+        return []
+    first = last = place
+    while first and _stand_apart(one, first - 1):
+        first -= 1
+    while last + 1 < len(one.numbers) and _stand_apart(one, last):
+        last += 1
+    run = one.numbers[first : last + 1]
+    lead = one.text[: run[0].start - one.start]
+    told = len(years_in(one.text, calendar)) > 1 or bool(_SEVERAL.search(lead)) or "respectively" in one.text
+    bare = bool(_CANDIDATES.search(lead)) if len(run) == 2 or told else len(run) > 2
+    return [n for n in run if n.start != number.start and n.units != number.units] if bare else []
+
+
+def with_list(sentences: Sequence[Sentence], place: int) -> Sentence:
+    """The sentence at a place, together with those beside it that hold nothing but a figure after a semicolon."""
+    first = last = place
+    while first and place - first < MAX_LIST and _goes_on(sentences[first - 1], sentences[first]):
+        first -= 1
+    while last + 1 < len(sentences) and last - first < MAX_LIST and _goes_on(sentences[last], sentences[last + 1]):
+        last += 1
+    parts = sentences[first : last + 1]
+    figures = tuple(n for part in parts for n in part.numbers)
+    return sentences[place] if first == last else evolve(parts[0], text="".join(p.text for p in parts), numbers=figures)
+
+
+def _goes_on(this: Sentence, following: Sentence) -> bool:
+    """Whether the next sentence is only the next figure of a list."""
+    if len(following.numbers) != 1 or following.start != this.start + len(this.text) or not this.text.rstrip().endswith(";"):
+        return False
+    number = following.numbers[0]
+    rest = following.text[: number.start - following.start] + following.text[number.end - following.start :]
+    return not re.sub(r"\b(?:or|and)\b", "", rest).strip(" ;.,\r\n")
+
+
+def _stand_apart(one: Sentence, at: int) -> bool:
+    """Whether nothing but a comma or the like stands between a figure and the next, of one kind."""
+    this, following = one.numbers[at], one.numbers[at + 1]
+    return this.kind == following.kind and bool(_APART.match(one.text[this.end - one.start : following.start - one.start]))
 
 
 def denied(text: str, start: int, end: int) -> bool:

@@ -13,7 +13,7 @@ from finassay_rubrics.grading.answer import Answer, Sentence
 from finassay_rubrics.grading.cells import Cell, Given
 from finassay_rubrics.grading.companies import another_company
 from finassay_rubrics.grading.compare import can_be
-from finassay_rubrics.grading.disowned import denied, takes_back
+from finassay_rubrics.grading.disowned import denied, listed, takes_back, with_list
 from finassay_rubrics.grading.in_tables import scaled
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number, UnitKind
@@ -91,7 +91,7 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
     year: str | None = None
     wanted = spread(cell.words)
     looked = unnamed = 0
-    for one in answer.sentences:
+    for place, one in enumerate(answer.sentences):
         said = one.about(cell.entities)
         about = bool((said | topic) & wanted)
         if takes_back(one, cell):
@@ -107,7 +107,8 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
                     alternatives.append(first)
                     continue
                 if best is None or candidate.weight >= best.weight:
-                    best = evolve(candidate, given=evolve(candidate.given, quote=one.text.strip()[:400]))
+                    hedges = (*candidate.given.hedges, *listed(with_list(answer.sentences, place), first, cell.calendar))
+                    best = evolve(candidate, given=evolve(candidate.given, hedges=hedges, quote=one.text.strip()[:400]))
                 if candidate.given.named >= SURE and (candidate.dated or not cell.years):
                     sure.append(candidate)
         topic = said if said & wanted else frozenset() if _names_another(one, cell) else topic
