@@ -3,6 +3,7 @@
 | what is graded | where |
 |---|---|
 | figures | `by_number.py`, on `cells.py`, `in_tables.py`, `in_prose.py`, `years.py`, `compare.py` |
+| figures that are named but not given: denied, another metric's, another company's | `disowned.py`, `whose.py`, `companies.py` |
 | what follows from the answer's own figures | `consistency.py` |
 | dates | `by_date.py` |
 | directions | `by_direction.py` |
