@@ -90,7 +90,11 @@ def test_checked_again_it_holds_until_something_changes(rubrics, tmp_path):
         ("documents.jsonl", ("2024-02-16", "2024-06-01"), "larkspur-2023 is dated 2024-06-01 now, after the cutoff 2024-03-31"),
         ("documents.jsonl", ("2024-02-16", "2024-02-20"), "larkspur-2023 was published 2024-02-20, not 2024-02-16"),
         ("documents.jsonl", ('"published": "2024-02-16", ', ""), "larkspur-2023 is undated now"),
-        ("larkspur-2023.jsonl", ("CONSOLIDATED STATEMENTS", "Consolidated statements"), "is another text now; the quote still stands there"),
+        (
+            "larkspur-2023.jsonl",
+            ("CONSOLIDATED STATEMENTS", "Consolidated statements"),
+            "is another text now; the quote still stands there",
+        ),
     ],
 )
 def test_what_became_of_a_source_is_told_in_one_line(rubrics, tmp_path, file, change, told):
