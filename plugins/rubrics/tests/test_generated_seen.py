@@ -100,6 +100,20 @@ def test_each_metric_takes_the_periods_of_its_own_clause(query, wanted):
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "Calculate Orchard's three-year average of net margin for FY2021.",
+        "What was Orchard's revenue CAGR in FY2021?",
+        "What was Orchard's revenue growth for FY2019, FY2020 and FY2021?",
+    ],
+)
+def test_years_that_are_not_told_are_not_guessed(query):
+    ((one,),) = drafted(query).values()
+    assert not one.routes
+    assert "over several years" in one.reason
+
+
+@pytest.mark.parametrize(
     ("query", "names"),
     [
         ("What was revenue of Orchard and of Larkspur in fiscal 2017?", "Orchard, Larkspur"),
@@ -145,6 +159,7 @@ def test_a_ratio_of_two_lines_is_one_obligation(asked, said):
         "In which fiscal year between 2018 and 2020 was Orchard's inventory turnover lowest?",
         "Orchard's inventory was highest in which year, FY2018 or FY2019?",
         "Report the year with the highest gross margin of Orchard from FY2018 to FY2020.",
+        "When was Orchard's gross margin highest between FY2018 and FY2021?",
     ],
 )
 def test_a_year_that_is_asked_for_is_not_answered_by_levels(query):

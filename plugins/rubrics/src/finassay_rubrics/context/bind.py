@@ -53,7 +53,7 @@ _EXTREME: Final = (
 )
 _WHICH_YEAR: Final = r"(?:which|what)\s+(?:of\s+(?:the|these|those)\s+)?(?:fiscal\s+|financial\s+)?years?\b"
 _TELLING: Final = re.compile(
-    rf"(?<![\w-])(?:{_WHICH_YEAR}|the\s+(?:fiscal\s+|financial\s+)?year\s+(?:in\s+which|with|when|that\s+had)\b)(?=[^.;?!]*\b{_EXTREME}\b)[^.;?!]*"
+    rf"(?<![\w-])(?:{_WHICH_YEAR}|when\s+(?:was|were|did|is|has)\b|the\s+(?:fiscal\s+|financial\s+)?year\s+(?:in\s+which|with|when|that\s+had)\b)(?=[^.;?!]*\b{_EXTREME}\b)[^.;?!]*"
     r"|(?<![\w-])(?:explain|say|describe|discuss|assess|evaluate|judge|summari[sz]e|recommend|comment on|name|what (?:drove|caused|explains|makes|limits)|why)\b[^.;?!]*",
     re.IGNORECASE,
 )

@@ -195,6 +195,8 @@ def _years(assignment: Assignment, query: str) -> list[int]:
     return years_beside(query, placed, own) or years_of_spans(periods) or years_in(query)
 
 
+_FROM: Final = re.compile(r"\bfrom\b|\bbetween\b|\bover\b|\d\s*(?:-|to|through)\s*(?:fy\s*|fiscal\s*(?:year\s*)?)?\d")
+"""What makes years the two ends of one change, not years of a change each."""
 _YOY: Final = re.compile(r"\byear[- ]over[- ]year\b|\byoy\b")
 
 
@@ -204,8 +206,9 @@ def _periods(what: str, years: Sequence[int], query: str = "") -> list[tuple[tup
     if kind in ("change", "growth") and (len(years) == 1 or each or (len(years) > 2 and _YOY.search(fold(what)))):
         later = years if len(years) == 1 or each else years[1:]
         return [((year - 1, year), kind) for year in later]
-    if kind == "unclear" or (len(years) == 1 and kind in ("CAGR", "yearly")):
-        raise UnclearError("asks for a rate over several years, and which they are cannot be told")
+    listed = kind in ("change", "growth") and len(years) > 2 and not _FROM.search(fold(query))
+    if kind == "unclear" or listed or (len(years) == 1 and kind in ("CAGR", "yearly", "average")):
+        raise UnclearError("asks for a mean or a rate over several years, and which they are cannot be told")
     if len(years) == 1 or not kind or (each and kind == "average"):
         return [((year,), "") for year in years]
     single = [((year,), "") for year in years] if kind == "average" and _EACH_YEAR.search(fold(query)) else []

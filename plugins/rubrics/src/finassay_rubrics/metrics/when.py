@@ -31,7 +31,8 @@ def is_part(text: str) -> bool:
 def asks_which_year(text: str) -> bool:
     """Whether the year that had the most or the least of something is asked for, which is no figure."""
     folded = fold(text)
-    return _WHICH_YEAR.search(folded) is not None and (_MOST.search(folded) or _LEAST.search(folded)) is not None
+    asks = _WHICH_YEAR.search(folded) or re.match(r"when\b", folded)
+    return asks is not None and (_MOST.search(folded) or _LEAST.search(folded)) is not None
 
 
 def combined(what: str) -> str:
