@@ -260,3 +260,12 @@ def test_a_value_that_its_quote_does_not_show_is_refused_when_it_is_decided(tmp_
     assert not (tmp_path / "r" / "queue" / "O1.1.decision.json").exists()
     decide(folder, "O1.1", Decision(value=4812, **said))
     assert (tmp_path / "r" / "queue" / "O1.1.decision.json").exists()
+
+
+@pytest.mark.parametrize("span", ["Q2", "Q22023", "1st July", "M&A", "FX", "Adjusted Non GAAP", "Format X.XX", "10-K", "USD"])
+def test_what_is_in_capitals_is_not_always_an_issuer(span):
+    from finassay_rubrics.metrics.clauses import issuers
+
+    bound = [{"id": "ENT1", "span": "Orchard Toolworks"}, {"id": "ENT2", "span": span}]
+    assert issuers(f"What was the revenue of Orchard Toolworks, {span}?", bound, ()) == ["Orchard Toolworks"]
+    assert len(issuers("Revenue of Orchard Toolworks and of Larkspur", [bound[0], {"id": "ENT2", "span": "Larkspur"}], ())) == 2

@@ -139,6 +139,14 @@ def _of_clause(marks: Sequence[_Mark]) -> tuple[int, ...]:
     return tuple(sorted({year for years in times for year in years}))
 
 
+_NO_ISSUER: Final = re.compile(
+    r"[QH][1-4]\W?(?:FY)?\W?\d*|\d+(?:st|nd|rd|th)(?:\s\w+)?|M&A|R&D|SG&A|FX|AGM|EPS|USA?|USD|EUR|GBP|(?:Adjusted |Non[- ]?)*GAAP|IFRS|EBITDAR?|ESG|IPO|CEO|CFO|SEC"
+    r"|10-?[KQ]|8-?K|20-?F|Format\b.*|X+(?:\.X+)?%?",
+    re.IGNORECASE,
+)
+"""Words in capitals of which a query is full and that are no company: quarters, days, currencies, standards, forms."""
+
+
 def issuers(query: str, entities: Sequence[Binding], own: Sequence[str]) -> list[str]:
     """The companies that are asked about, each once: without tickers, places, and shorter forms of the same name."""
     told = [one for one in entities if one.get("id") in own] or list(entities)
@@ -147,6 +155,12 @@ def issuers(query: str, entities: Sequence[Binding], own: Sequence[str]) -> list
         before = query[: one["start"]] if _placed(one) else ""
         name = " ".join(str(one.get("canonical") or one.get("span") or "").split())
         key = frozenset(word for word in re.findall(r"[\w&]+", re.sub(r"'s\b", "", fold(name))) if word not in _FORM)
-        if key and not all(_COUNTED.fullmatch(word) for word in key) and not _LISTED.search(before) and not _WHERE.search(before):
+        if (
+            key
+            and not _NO_ISSUER.fullmatch(name)
+            and not all(_COUNTED.fullmatch(word) for word in key)
+            and not _LISTED.search(before)
+            and not _WHERE.search(before)
+        ):
             found.setdefault(key, name)
     return [name for key, name in found.items() if not any(key < other for other in found)]
