@@ -269,3 +269,27 @@ def test_what_is_in_capitals_is_not_always_an_issuer(span):
     bound = [{"id": "ENT1", "span": "Orchard Toolworks"}, {"id": "ENT2", "span": span}]
     assert issuers(f"What was the revenue of Orchard Toolworks, {span}?", bound, ()) == ["Orchard Toolworks"]
     assert len(issuers("Revenue of Orchard Toolworks and of Larkspur", [bound[0], {"id": "ENT2", "span": "Larkspur"}], ())) == 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "How fast did Orchard's revenue grow per year on average from fiscal 2019 to fiscal 2021?",
+        "What percentage of Orchard's revenue was net income in fiscal 2021?",
+        "What was the difference between Orchard's revenue and net income in fiscal 2021?",
+        "How many times was Orchard's inventory covered by revenue in fiscal 2021?",
+        "What was Orchard's total debt as a multiple of net income in fiscal 2021?",
+    ],
+)
+def test_a_relation_of_which_only_the_parts_were_understood_is_no_level(query):
+    for what, grounded in texts(query).items():
+        assert not [t for t in grounded if t.startswith("States the") and t.endswith("of FY2021")], what
+
+
+def test_a_direction_asked_beside_figures_is_asked():
+    (grounded,) = texts("Did Orchard's gross margin increase or decrease in fiscal 2021?").values()
+    assert grounded == [
+        "States the gross margin of FY2020",
+        "States the gross margin of FY2021",
+        "Says whether the gross margin increased or declined from FY2020 to FY2021",
+    ]

@@ -104,6 +104,17 @@ def years_beside(query: str, bindings: Mapping[str, Sequence[Binding]], own: Seq
     return []
 
 
+def sentences_of(query: str, asked: Sequence[Binding], own: Sequence[str]) -> list[str]:
+    """The sentences in which what an obligation stands on is asked."""
+    places = [one["start"] for one in asked if _placed(one) and one.get("id") in own]
+    found, start = [], 0
+    for end in [*(m.end() for m in _SENTENCE.finditer(query)), len(query)]:
+        if any(start <= place < end for place in places):
+            found.append(query[start:end])
+        start = end
+    return found
+
+
 def _placed(binding: Binding) -> bool:
     return isinstance(binding.get("start"), int)
 

@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from finassay.api.research import Assignment, Derivation, Draft, DraftCriterion, DraftRoute, Period, Question
 from finassay_rubrics.metrics.ask import AskError, understand
-from finassay_rubrics.metrics.clauses import UnclearError, issuers, years_beside, years_in, years_of_spans
+from finassay_rubrics.metrics.clauses import UnclearError, issuers, sentences_of, years_beside, years_in, years_of_spans
 from finassay_rubrics.metrics.formula import FormulaError
 from finassay_rubrics.metrics.ground import ORIGINAL, YEAR_END
 from finassay_rubrics.metrics.principles import realized
@@ -33,6 +33,16 @@ def draft(assignment: Assignment, derive: Derive) -> Draft:
     metrics, reason = _metrics(assignment, query, turn)
     if not metrics:
         return Draft((_unresolved(assignment, reason),))
+    said = sentences_of(
+        query, [*_bindings(assignment.context, "metrics"), *_bindings(assignment.context, "deliverables")], assignment.bindings
+    )
+    turn = turn or any(_EITHER.search(one) for one in said)
+    if (
+        not turn
+        and (more := next((m for one in said if (m := _MORE_THAN_LEVELS.search(one))), None))
+        and _are_levels(metrics, assignment.what)
+    ):
+        return Draft((_unresolved(assignment, f"its sentence asks {more[0]!r}, which its figures alone do not answer"),))
     several = issuers(query, _bindings(assignment.context, "entities"), assignment.bindings)
     if len(several) > 1:
         return Draft(
@@ -48,6 +58,22 @@ def draft(assignment: Assignment, derive: Derive) -> Draft:
     if not periods:
         return Draft((_unresolved(assignment, "names no fiscal year"),))
     return Draft(tuple(_of_metrics(assignment, metrics, periods, turn, derive)[:MAX_CRITERIA]))
+
+
+_EITHER: Final = re.compile(
+    r"\b(?:increas|ris|rose|grow|grew|improv|expand|went up|go up)\w* or (?:decreas|declin|fall|fell|shrink|shrank|worsen|contract|went down|down)\w*",
+    re.IGNORECASE,
+)
+"""Asks for a direction beside the figures."""
+_MORE_THAN_LEVELS: Final = re.compile(
+    r"\bhow fast\b|\bwhat (?:percent(?:age)?|share|proportion|fraction|portion) of\b|\bdifference between\b|\bhow many times\b|\bcovered by\b|\bas an? multiple of\b",
+    re.IGNORECASE,
+)
+"""Asks for a relation; a query from which only its parts were bound was not understood."""
+
+
+def _are_levels(metrics: Sequence["_Subject"], what: str) -> bool:
+    return all(one.metric is not None and one.metric.unit == "amount" for one in metrics) and not _MORE_THAN_LEVELS.search(what)
 
 
 def _asked_besides(assignment: Assignment) -> Draft | None:
