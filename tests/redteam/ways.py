@@ -227,7 +227,12 @@ DELIVERING = Group(
             "other mounts cannot be linked; what is linked is a regular file and taken as one",
         ),
         _same("special-files", "pipes, sockets and devices", "they are not opened and stand in the record as refused", "recorded"),
-        _same("deep-folders", "folders 2,000 deep", "what lies deeper than 12 is refused; clearing up does not recurse", "recorded"),
+        _same(
+            "deep-folders",
+            "folders 100 deep",
+            "what lies deeper than 12 is refused; clearing up does not recurse; deeper than 256 ends the session",
+            "recorded",
+        ),
         _same("many-files", "5,050 files in one folder", "5,000 are taken, the rest is refused", "recorded"),
         _same(
             "odd-names",

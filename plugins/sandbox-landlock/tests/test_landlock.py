@@ -224,7 +224,12 @@ def test_the_description_of_the_box_is_shown_to_nobody(open_box, namespaces, tmp
     code = """
 import os
 needle = open("needle", "rb").read()
-print(any(needle in open(f"/proc/{p}/cmdline", "rb").read() for p in os.listdir("/proc") if p.isdigit()))
+def arguments(p):
+    try:
+        return open(f"/proc/{p}/cmdline", "rb").read()
+    except OSError:  # it ended meanwhile
+        return b""
+print(any(needle in arguments(p) for p in os.listdir("/proc") if p.isdigit()))
 """
     assert said(box, code) == [b"False"]
 
