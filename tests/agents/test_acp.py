@@ -1,6 +1,7 @@
 """The agent acp with real programs that speak the protocol."""
 
 import json
+import os
 import shutil
 import time
 from pathlib import Path
@@ -96,13 +97,13 @@ def test_turns_with_tools_a_channel_and_files(agent, begin, way, name):
 
 def test_a_turn_cut_by_the_clock_keeps_what_was_done_and_the_conversation_goes_on(agent, begin, way):
     script = Script(
-        [Say("Working on it."), Shell("echo half > deliver/part.md; sleep 371"), Say("Never said.")],
+        [Say("Working on it."), Shell(f"echo half > deliver/part.md; sleep 371.{os.getpid()}"), Say("Never said.")],
         [Shell("cat deliver/part.md"), Say("Here is the half.")],
     )
     with ModelServer(script) as server:
         held = begin(agent(), server, way)
         cut = held.send_until(lambda: old(held.workspace / "deliver" / "part.md"), "Write it.")
-        assert not held.alive("sleep\x00371")
+        assert not held.alive(f"sleep\x00371.{os.getpid()}")
         second = held.send("Where are you?")
     assert cut.text == "Working on it."
     assert second.text == "Here is the half."
@@ -111,7 +112,7 @@ def test_a_turn_cut_by_the_clock_keeps_what_was_done_and_the_conversation_goes_o
 
 
 def test_a_cancelled_turn_leaves_a_session_that_goes_on(agent, begin):
-    with ModelServer(Script([Say("Working."), Shell("sleep 373"), Say("Never.")], [Say("Here.")])) as server:
+    with ModelServer(Script([Say("Working."), Shell(f"sleep 373.{os.getpid()}"), Say("Never.")], [Say("Here.")])) as server:
         held = begin(agent(), server)
         started = time.monotonic()
         until = started + 20

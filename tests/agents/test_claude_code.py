@@ -1,6 +1,7 @@
 """The agent claude-code with the real program."""
 
 import json
+import os
 import shutil
 import threading
 import time
@@ -60,13 +61,13 @@ def test_turns_with_tools_a_channel_and_files(agent, begin, way):
 
 def test_a_turn_cut_by_the_clock_keeps_what_was_done_and_the_conversation_goes_on(agent, begin, way):
     script = Script(
-        [Say("Working on it."), Shell("echo half > deliver/part.md; sleep 371"), Say("Never said.")],
+        [Say("Working on it."), Shell(f"echo half > deliver/part.md; sleep 371.{os.getpid()}"), Say("Never said.")],
         [Shell("cat deliver/part.md"), Say("Here is the half.")],
     )
     with ModelServer(script) as server:
         held = begin(agent(), server, way)
         cut = held.send_until((held.workspace / "deliver" / "part.md").exists, "Write it.")
-        assert not held.alive("sleep\x00371")
+        assert not held.alive(f"sleep\x00371.{os.getpid()}")
         second = held.send("Where are you?")
     assert cut.text == "Working on it."
     assert cut.usage.input_tokens > 0
@@ -219,12 +220,12 @@ def test_a_message_is_a_message_however_it_begins(agent, begin, text):
 
 
 def test_nothing_of_a_turn_goes_on_behind_its_answer(agent, begin):
-    with ModelServer(Script([Shell("sleep 373 & echo started"), Say("Started.")], [Say("Second.")])) as server:
+    with ModelServer(Script([Shell(f"sleep 373.{os.getpid()} & echo started"), Say("Started.")], [Say("Second.")])) as server:
         held = begin(agent(), server)
         started = time.monotonic()
         assert held.send("Hello.").text == "Started."
         assert time.monotonic() - started < 30
-        assert not held.alive("sleep\x00373")
+        assert not held.alive(f"sleep\x00373.{os.getpid()}")
         assert held.send("Again.").text == "Second."
         assert "run_in_background" not in json.dumps(server.calls[0].body["tools"])
 

@@ -1,6 +1,7 @@
 """The agent codex with the real program."""
 
 import json
+import os
 import shutil
 import threading
 import time
@@ -73,13 +74,13 @@ def test_turns_with_tools_a_channel_and_files(agent, begin, way):
 
 def test_a_turn_cut_by_the_clock_keeps_what_was_done_and_the_conversation_goes_on(agent, begin, way):
     script = Script(
-        [Say("Working on it."), Shell("echo half > deliver/part.md; sleep 371"), Say("Never said.")],
+        [Say("Working on it."), Shell(f"echo half > deliver/part.md; sleep 371.{os.getpid()}"), Say("Never said.")],
         [Shell("cat deliver/part.md"), Say("Here is the half.")],
     )
     with ModelServer(script) as server:
         held = begin(agent(), server, way)
         cut = held.send_until((held.workspace / "deliver" / "part.md").exists, "Write it.")
-        assert not held.alive("sleep\x00371")
+        assert not held.alive(f"sleep\x00371.{os.getpid()}")
         second = held.send("Where are you?")
     assert cut.text == "Working on it."
     assert cut.usage.input_tokens is None  # the program tells it only at the end of a turn
@@ -238,11 +239,11 @@ def test_a_message_is_a_message_however_it_begins(agent, begin, text):
 
 
 def test_nothing_of_a_turn_goes_on_behind_its_answer(agent, begin):
-    command = {"cmd": "sleep 373", "yield_time_ms": 500}
+    command = {"cmd": f"sleep 373.{os.getpid()}", "yield_time_ms": 500}
     with ModelServer(Script([Use("exec_command", command), Say("Started.")], [Say("Second.")])) as server:
         held = begin(agent(), server)
         assert held.send("Hello.").text == "Started."
-        assert not held.alive("sleep\x00373")
+        assert not held.alive(f"sleep\x00373.{os.getpid()}")
         assert held.send("Again.").text == "Second."
 
 

@@ -1,6 +1,7 @@
 """The agent gemini-cli with the real program."""
 
 import json
+import os
 import shutil
 import threading
 import time
@@ -59,13 +60,13 @@ def test_turns_with_tools_a_channel_and_files(agent, begin, way):
 
 def test_a_turn_cut_by_the_clock_keeps_what_was_done_and_the_conversation_goes_on(agent, begin, way):
     script = Script(
-        [Say("Working on it."), Shell("echo half > deliver/part.md; sleep 371"), Say("Never said.")],
+        [Say("Working on it."), Shell(f"echo half > deliver/part.md; sleep 371.{os.getpid()}"), Say("Never said.")],
         [Shell("cat deliver/part.md"), Say("Here is the half.")],
     )
     with ModelServer(script) as server:
         held = begin(agent(), server, way)
         cut = held.send_until((held.workspace / "deliver" / "part.md").exists, "Write it.")
-        assert not held.alive("sleep\x00371")
+        assert not held.alive(f"sleep\x00371.{os.getpid()}")
         second = held.send("Where are you?")
     assert cut.text == "Working on it."
     assert cut.usage.input_tokens is None  # the program counts only at its end; the gateway has it

@@ -1,6 +1,7 @@
 """Whole sessions of a real task with the real programs: held, cut, resumed, metered, graded, and read from the record."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -25,7 +26,8 @@ PROGRAMS = {
 KEY_NAME = "FINASSAY_TEST_MODEL_KEY"
 PRICES = {"input": 1.0, "output": 5.0}
 """Dollars for a million tokens of the scripted model."""
-MARKER = "sleep 4171"
+MARKER = f"sleep 4171.{os.getpid()}"
+"""No other worker of the tests looks for it."""
 SECONDS = 30
 """Δ: slow machines need some for the third turn, whose script loads years of prices."""
 
