@@ -5,10 +5,10 @@ from typing import Any
 
 from attrs import evolve
 
-from finassay.api.agent import Usage
 from finassay.api.conversation import Message
 from finassay.api.delivery import DeliveredFile, Delivery, Rejected, TurnFacts
 from finassay.api.scorecard import Evaluator, Scorecard, UserTurn
+from finassay.api.usage import Usage
 from finassay.config.settings import Choice, RunSettings
 from finassay.grading.engine import grade
 from finassay.records.convert import to_json

@@ -168,7 +168,7 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
 
 
 def test_stored_things_name_the_near_key():
-    from finassay.api.agent import Usage
+    from finassay.api.usage import Usage
 
     with pytest.raises(FinassayError, match=r"unknown key 'input_token' \(did you mean 'input_tokens'\?\)"):
         from_json(Usage, {"input_token": 3}, "place")

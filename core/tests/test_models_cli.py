@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from scripted_models import scripted_catalog
 
-from finassay.api.agent import Usage
 from finassay.api.credentials import credential, credential_source
 from finassay.api.errors import ProviderRefusedError
 from finassay.api.model import ChatReply
+from finassay.api.usage import Usage
 from finassay.catalog.catalog import Catalog
 from finassay.cli.main import main
 from finassay.config.settings import load_settings

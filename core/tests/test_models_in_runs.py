@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from finassay.api.agent import Usage
+from finassay.api.usage import Usage
 from finassay.catalog.catalog import Catalog
 from finassay.cli.main import main
 from finassay.models.ledger import read_ledger

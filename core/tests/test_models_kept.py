@@ -12,7 +12,6 @@ import pytest
 from attrs import evolve
 from scripted_models import request, scripted_catalog
 
-from finassay.api.agent import Usage
 from finassay.api.errors import BudgetError, InvalidFileError, ProviderError, ProviderRefusedError, UsageError
 from finassay.api.model import (
     ChatMessage,
@@ -25,6 +24,7 @@ from finassay.api.model import (
     WebSearch,
     request_digest,
 )
+from finassay.api.usage import Usage
 from finassay.config.settings import ModelRates, ProviderSettings
 from finassay.models.exchanges import ExchangeStore, asked_digest
 from finassay.models.ledger import Budget, Entry, Ledger, RunBudgetError, read_ledger, sums

@@ -4,9 +4,9 @@ import pytest
 from attrs import evolve
 from scripted_models import request, scripted_catalog
 
-from finassay.api.agent import Usage
 from finassay.api.errors import ProviderError
 from finassay.api.model import ChatMessage, ChatReply, ChatRequest, ModelCapabilities, ToolCall
+from finassay.api.usage import Usage
 from finassay.models.service import ModelService
 from finassay.models.structured import misfits, objects_in
 

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from finassay.api.agent import Setting, TurnContext, Usage
+from finassay.api.agent import Setting, TurnContext
 from finassay.api.channel import McpServer
 from finassay.api.conversation import Conversation, Message
 from finassay.api.errors import AgentError, ProviderError, UsageError
 from finassay.api.gateway import Access
 from finassay.api.sandbox import BoxSpec
 from finassay.api.task import Brief
+from finassay.api.usage import Usage
 from finassay.testing.cases import ComponentConformance
 from finassay_acp.agent import AcpAgent
 from finassay_acp.exchange import CANCEL_SECONDS

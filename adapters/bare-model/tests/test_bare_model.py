@@ -5,11 +5,12 @@ import time
 
 import pytest
 
-from finassay.api.agent import Setting, TurnContext, Usage
+from finassay.api.agent import Setting, TurnContext
 from finassay.api.conversation import Conversation, Message
 from finassay.api.errors import AgentError, BudgetError, ProviderError, ProviderRefusedError, UsageError
 from finassay.api.model import ChatReply
 from finassay.api.task import Brief
+from finassay.api.usage import Usage
 from finassay.catalog.catalog import Catalog
 from finassay.testing.fakes import FakeChatModel, FakeModels, FunctionChatModel
 from finassay_bare_model.agent import CUT, NO_TOOLS, BareModel, BareModelOptions

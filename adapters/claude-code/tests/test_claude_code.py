@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import pytest
 
-from finassay.api.agent import Usage
 from finassay.api.errors import AgentError, ProviderError, ProviderRefusedError
+from finassay.api.usage import Usage
 from finassay.testing.cases import ComponentConformance
 from finassay_claude_code.agent import ClaudeCodeAgent, ClaudeCodeOptions
 from finassay_cli_kit.testing.standin import OPEN_BRIEF, held_by, way

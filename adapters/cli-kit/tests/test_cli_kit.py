@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from finassay.api.agent import Agent, AgentCapabilities, Setting, TurnContext, Usage
+from finassay.api.agent import Agent, AgentCapabilities, Setting, TurnContext
 from finassay.api.channel import McpServer
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import LogEvent
@@ -17,6 +17,7 @@ from finassay.api.errors import AgentError, ProviderError
 from finassay.api.gateway import Access
 from finassay.api.sandbox import BoxSpec, Limits
 from finassay.api.task import Brief
+from finassay.api.usage import Usage
 from finassay.records.files import remove_tree
 from finassay_cli_kit import (
     Command,

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from finassay.api.agent import Diagnosable, Setting, TurnContext, Usage
+from finassay.api.agent import Diagnosable, Setting, TurnContext
 from finassay.api.channel import McpServer
 from finassay.api.conversation import Conversation, Message
 from finassay.api.errors import AgentError, BudgetError, ProviderError, UsageError
 from finassay.api.gateway import Access
 from finassay.api.sandbox import BoxSpec
 from finassay.api.task import Brief
+from finassay.api.usage import Usage
 from finassay_cli_kit import (
     Command,
     Done,

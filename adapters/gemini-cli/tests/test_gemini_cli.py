@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import pytest
 
-from finassay.api.agent import Usage
 from finassay.api.errors import AgentError, ProviderError, ProviderRefusedError
+from finassay.api.usage import Usage
 from finassay.testing.cases import ComponentConformance
 from finassay_cli_kit import Note, Said
 from finassay_cli_kit.testing.standin import OPEN_BRIEF, held_by, way

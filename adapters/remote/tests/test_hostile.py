@@ -14,8 +14,8 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from finassay.api.agent import Usage
 from finassay.api.errors import AgentError, FinassayError, ProviderError, ProviderRefusedError
+from finassay.api.usage import Usage
 from finassay_remote import client, landing, protocol
 from finassay_remote.agent import RemoteAgent
 from finassay_remote.options import RemoteOptions

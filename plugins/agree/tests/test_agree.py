@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from attrs import define, evolve, field, frozen
 
-from finassay.api.agent import Usage
 from finassay.api.conversation import Message
 from finassay.api.delivery import Delivery, TurnFacts
 from finassay.api.errors import InvalidFileError, JudgeError, UsageError
 from finassay.api.grading import Answer, Document, JudgeRequest, LabelQuestion, Material, Quote
 from finassay.api.scorecard import Evaluator, UserTurn
+from finassay.api.usage import Usage
 from finassay.cli.main import main
 from finassay.config.settings import Choice, RunSettings
 from finassay.grading.dimensions import DIMENSIONS

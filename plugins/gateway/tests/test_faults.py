@@ -10,8 +10,8 @@ import openai
 import pytest
 from attrs import evolve
 
-from finassay.api.agent import Usage
 from finassay.api.errors import BudgetError, ProviderError, ProviderRefusedError
+from finassay.api.usage import Usage
 from finassay_models_kit.testing import Served
 
 PATHS = {

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from finassay.api.agent import Usage
+from finassay.api.usage import Usage
 from finassay_gateway.meter import Events, Meter, trouble_in
 
 

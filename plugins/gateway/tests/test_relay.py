@@ -14,8 +14,8 @@ import pytest
 from google import genai
 from google.genai import types as genai_types
 
-from finassay.api.agent import Usage
 from finassay.api.errors import ProviderError
+from finassay.api.usage import Usage
 from finassay_models_kit.testing import Served
 
 FULL = Usage(input_tokens=240, cached_tokens=200, output_tokens=55)

@@ -11,9 +11,9 @@ import time
 import pytest
 from pydantic import ValidationError
 
-from finassay.api.agent import Usage
 from finassay.api.errors import ProviderError, ProviderRefusedError
 from finassay.api.model import ChatMessage, ChatRequest, Citation, Tool, ToolCall, WebSearch
+from finassay.api.usage import Usage
 from finassay.testing.cases import ComponentConformance
 from finassay_models_mailbox import Desk
 from finassay_models_mailbox.model import MailboxModel, MailboxOptions

@@ -7,9 +7,9 @@ import threading
 import pytest
 from pydantic import ValidationError
 
-from finassay.api.agent import Usage
 from finassay.api.errors import ProviderError, ProviderRefusedError
 from finassay.api.model import ChatMessage, ChatReply, ChatRequest, Citation, ModelCapabilities, ToolCall, request_digest
+from finassay.api.usage import Usage
 from finassay.catalog.catalog import Catalog
 from finassay.models.exchanges import ExchangeStore
 from finassay.testing.cases import ComponentConformance

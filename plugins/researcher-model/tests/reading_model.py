@@ -3,8 +3,8 @@
 import json
 import re
 
-from finassay.api.agent import Usage
 from finassay.api.model import ChatReply, ModelCapabilities, ToolCall
+from finassay.api.usage import Usage
 from finassay.testing.fakes import FakeModels, FunctionChatModel
 from finassay_researcher_model.options import ModelResearcherOptions
 from finassay_researcher_model.researcher import ModelResearcher

@@ -3,11 +3,11 @@
 import pytest
 from reading_model import by_turn, call, careful, nothing, researcher, results, says, total, turn_of, without_tools
 
-from finassay.api.agent import Usage
 from finassay.api.errors import BudgetError, ProviderError, ProviderRefusedError
 from finassay.api.model import ChatMessage, ChatReply
 from finassay.api.research import Assignment
 from finassay.api.source import SourceError
+from finassay.api.usage import Usage
 from finassay.testing.fakes import FunctionChatModel
 from finassay.testing.research import TOTAL_ASSETS, SampleDesk, total_assets
 from finassay_researcher_model import wording

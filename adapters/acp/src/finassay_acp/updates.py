@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
-from finassay.api.agent import Usage
+from finassay.api.usage import Usage
 from finassay_cli_kit import KitEvent, Note, Said, ToolCall, ToolResult, UsageReported
 
 MAX_OPEN_CALLS: Final = 1_000

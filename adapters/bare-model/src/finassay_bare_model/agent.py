@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Final
 from attrs import asdict, define
 from pydantic import BaseModel, ConfigDict, Field
 
-from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext, Usage
+from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import LogEvent
 from finassay.api.errors import AgentError
 from finassay.api.model import ChatMessage, ChatModel, ChatReply, ChatRequest, Models
+from finassay.api.usage import Usage
 
 NO_TOOLS: Final = (
     "In this conversation you have no tools: you cannot search, run code or write files, and ./deliver stays empty. The person receives your"

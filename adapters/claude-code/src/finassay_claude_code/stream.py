@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from finassay.api.agent import Usage
+from finassay.api.usage import Usage
 from finassay_cli_kit import Done, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported, content_text, failed_call
 
 EXIT_CODE: Final = re.compile(r"Exit code (\d{1,3})\b")

@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import Factory, frozen
 
-from finassay.api.agent import Usage
+from finassay.api.usage import Usage
 
 
 @frozen

@@ -11,7 +11,7 @@ from typing import Final
 
 from attrs import asdict, frozen
 
-from finassay.api.agent import Usage
+from finassay.api.usage import Usage
 from finassay_cli_kit.home import HOME, opened_folder
 from finassay_cli_kit.usage import usage_of
 

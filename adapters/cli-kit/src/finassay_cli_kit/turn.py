@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from attrs import asdict, evolve
 
-from finassay.api.agent import TurnContext, Usage
+from finassay.api.agent import TurnContext
 from finassay.api.delivery import LogEvent
+from finassay.api.usage import Usage
 from finassay_cli_kit.events import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported
 from finassay_cli_kit.usage import add, latest, since
 

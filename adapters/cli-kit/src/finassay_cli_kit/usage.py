@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import fields
 
-from finassay.api.agent import Usage
+from finassay.api.usage import Usage
 
 
 def add(first: Usage, second: Usage) -> Usage:

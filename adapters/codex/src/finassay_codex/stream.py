@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from finassay.api.agent import Usage
+from finassay.api.usage import Usage
 from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported, content_text
 
 STATUS: Final = re.compile(r"\b(?:status|HTTP)[ :]+(?:code )?(\d{3})\b", re.IGNORECASE)

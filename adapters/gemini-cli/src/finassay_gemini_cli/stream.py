@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from finassay.api.agent import Usage
+from finassay.api.usage import Usage
 from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, UsageReported, failed_call
 
 STATUS: Final = re.compile(r'"code":\s*(\d{3})\b|\bstatus:? (\d{3})\b|\[(\d{3}) ')

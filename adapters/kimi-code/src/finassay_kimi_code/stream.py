@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from finassay.api.agent import Usage
+from finassay.api.usage import Usage
 from finassay_cli_kit import Done, Failed, KitEvent, Note, ProgramSession, Said, ToolCall, ToolResult, content_text, failed_call
 
 ERROR: Final = re.compile(r"^error: (?:failed to run prompt: )?(([a-z_]+\.[a-z_.]+)\b.*)$", re.MULTILINE)

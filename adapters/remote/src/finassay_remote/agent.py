@@ -13,9 +13,10 @@ from uuid import uuid4
 from attrs import asdict, define, field
 from pydantic import BaseModel
 
-from finassay.api.agent import AgentCapabilities, AgentTurn, Diagnosis, Setting, TurnContext, Usage
+from finassay.api.agent import AgentCapabilities, AgentTurn, Diagnosis, Setting, TurnContext
 from finassay.api.credentials import credential
 from finassay.api.errors import AgentError, FinassayError, ProviderError, ProviderRefusedError
+from finassay.api.usage import Usage
 from finassay_cli_kit import ProgramSession, parse_line
 from finassay_cli_kit.state import Resume, StateFolder
 from finassay_cli_kit.turn import ProgramTurn

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from attrs import Factory, frozen
 
 from finassay.api.conversation import Conversation
 from finassay.api.delivery import LogEvent
+from finassay.api.gateway import Access
 from finassay.api.sandbox import Box
 from finassay.api.task import Brief
+from finassay.api.usage import Usage
 from finassay.api.verdict import Json
-
-if TYPE_CHECKING:
-    from finassay.api.gateway import Access
 
 
 @frozen
@@ -41,17 +40,6 @@ class AgentCapabilities:
     """Variables that its processes need, besides those that the sandbox sets. Never a key."""
     reserved_bytes: int = 0
     """Address space that a process of it reserves without using it, as JavaScript engines do; see `Limits`."""
-
-
-@frozen
-class Usage:
-    """Tokens and money of one turn. None is unknown, never zero."""
-
-    input_tokens: int | None = None
-    cached_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cost_usd: float | None = None
 
 
 @frozen
@@ -83,7 +71,7 @@ class Setting:
     box: Box
     history: Conversation = Conversation()
     """Finished turns if the session is being resumed, else empty."""
-    access: "Access | None" = None
+    access: Access | None = None
     """The way to model APIs and MCP servers; None where neither is needed, or no gateway is used."""
     begun_with: Mapping[str, Json] = Factory(dict)
     """What the agent's `begins_with` said when the session began, also if it is being resumed."""

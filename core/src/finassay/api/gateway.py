@@ -9,10 +9,10 @@ from typing import Literal, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
-from finassay.api.agent import Usage
 from finassay.api.channel import ChannelSpec, McpServer
 from finassay.api.errors import BudgetError, ProviderError
 from finassay.api.sandbox import Service
+from finassay.api.usage import Usage
 
 
 @frozen

@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from attrs import Factory, asdict, frozen
 
-from finassay.api.agent import Usage
+from finassay.api.usage import Usage
 from finassay.api.verdict import Json
 
 

@@ -5,13 +5,13 @@ from typing import Any, Literal
 
 from attrs import Factory, frozen
 
-from finassay.api.agent import Usage
 from finassay.api.conversation import Conversation
 from finassay.api.delivery import Delivery, EndReason, LogEvent, TurnFacts
 from finassay.api.dimension import Dimension
 from finassay.api.labels import UserLabel
 from finassay.api.report import ReportSection
 from finassay.api.task import Task
+from finassay.api.usage import Usage
 from finassay.api.verdict import Json, Measured, NotApplicable, Scored, Unscored, Verdict
 
 Grading = Literal["full", "diagnostic", "none"]
@@ -283,7 +283,7 @@ def usage_words(usage: Usage) -> str:
 
 @frozen
 class Spending:
-    """Calls of one role to one model. Tokens and cost are None as soon as one call's are unknown."""
+    """Calls of one role to one model, in one stage. Tokens and cost are None as soon as one call's are unknown."""
 
     role: str
     model: str
@@ -304,6 +304,8 @@ class Spending:
     """Calls whose cost is unknown."""
     prices: tuple[str, ...]
     """What the costs rest on: a table with its version, `settings`, `provider`, `agent`."""
+    stage: str = ""
+    """Of what works in stages, as the making of a rubric does."""
 
 
 @frozen

@@ -8,11 +8,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from finassay.api.agent import Usage
 from finassay.api.dimension import Dimension
 from finassay.api.errors import InvalidFileError, UsageError
 from finassay.api.scorecard import Graded, RunView, Scorecard, SessionView, Spending, usage_words
 from finassay.api.task import Task
+from finassay.api.usage import Usage
 from finassay.api.verdict import Evidence, Measured, NotApplicable, Scored, Unscored
 from finassay.cli.words import clean, count, one_line
 

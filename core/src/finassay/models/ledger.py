@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from finassay.api.agent import Usage
 from finassay.api.errors import BudgetError, InvalidFileError
 from finassay.api.scorecard import Spending
+from finassay.api.usage import Usage
 from finassay.records.convert import from_json, to_json
 
 NAME: Final = "ledger.jsonl"
@@ -36,6 +36,10 @@ class Entry:
     turn: int | None = None
     about: str = ""
     """A dimension's id, or what else the caller named."""
+    stage: str = ""
+    """Of a component that works in stages: `context`, `draft`, `review`, …"""
+    attempt: int | None = None
+    """From 1: the try at what the stage makes."""
     input_tokens: int | None = None
     cached_tokens: int | None = None
     output_tokens: int | None = None
@@ -189,14 +193,16 @@ def usage_of(entry: Entry) -> Usage:
 
 
 def sums(entries: Iterable[Entry]) -> list[Spending]:
-    """By role and model, sorted. Failed and stored calls are counted, and add nothing to tokens and cost."""
-    groups: dict[tuple[str, str], list[Entry]] = {}
+    """By stage, role and model, in the order of each stage's first call. Failed and stored calls are counted, and add nothing to tokens and cost."""
+    groups: dict[tuple[str, str, str], list[Entry]] = {}
+    stages: dict[str, int] = {}
     for entry in entries:
-        groups.setdefault((entry.role, entry.model), []).append(entry)
-    return [_sum(role, model, group) for (role, model), group in sorted(groups.items())]
+        stages.setdefault(entry.stage, len(stages))
+        groups.setdefault((entry.stage, entry.role, entry.model), []).append(entry)
+    return [_sum(*key, groups[key]) for key in sorted(groups, key=lambda key: (stages[key[0]], key))]
 
 
-def _sum(role: str, model: str, entries: list[Entry]) -> Spending:
+def _sum(stage: str, role: str, model: str, entries: list[Entry]) -> Spending:
     paid = [e for e in entries if not e.stored and not e.failed]
     known = sum(e.cost_usd for e in paid if e.cost_usd is not None)
     unknown = sum(1 for e in paid if e.cost_usd is None)
@@ -219,6 +225,7 @@ def _sum(role: str, model: str, entries: list[Entry]) -> Spending:
         known,
         unknown,
         tuple(sorted({e.prices for e in paid if e.prices})),
+        stage,
     )
 
 

@@ -5,8 +5,8 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Final, Protocol
 
-from finassay.api.agent import Usage
 from finassay.api.model import ChatReply, ChatRequest
+from finassay.api.usage import Usage
 from finassay.api.verdict import Json
 
 TABLE: Final = "genai-prices"

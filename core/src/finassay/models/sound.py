@@ -7,9 +7,9 @@ from typing import Any, Final, get_args
 
 from attrs import evolve
 
-from finassay.api.agent import Usage
 from finassay.api.errors import ProviderRefusedError
 from finassay.api.model import ChatReply, ChatRequest, Finish, ToolCall
+from finassay.api.usage import Usage
 from finassay.records.convert import to_json
 
 _FINISHES: Final = get_args(Finish)

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from finassay.api.agent import Usage
 from finassay.api.model import ChatMessage, ChatModel, ChatReply, ChatRequest
+from finassay.api.usage import Usage
 from finassay.api.verdict import Json
 
 MAX_TEXT: Final = 2_000_000

@@ -15,12 +15,12 @@ from typing import Any
 
 from attrs import define, field
 
-from finassay.api.agent import Usage
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import DeliveredFile, Delivery, LogEvent, Rejected, TurnFacts
 from finassay.api.errors import InvalidFileError
 from finassay.api.labels import UserLabel
 from finassay.api.scorecard import UserTurn
+from finassay.api.usage import Usage
 from finassay.records.convert import from_json, to_json
 
 VERSION = 1

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from attrs import asdict, define, evolve, field, fields
 
-from finassay.api.agent import AgentCapabilities, Usage
+from finassay.api.agent import AgentCapabilities
 from finassay.api.channel import ChannelSpec
 from finassay.api.gateway import Gateway, GatewayCall, GatewaySession, GatewaySpec
+from finassay.api.usage import Usage
 from finassay.config.settings import ProviderSettings, RunSettings
 from finassay.models.ledger import Entry, Ledger, now
 from finassay.models.prices import PriceTable, table_for

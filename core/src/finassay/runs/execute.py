@@ -11,11 +11,12 @@ from typing import Any
 
 from attrs import asdict, evolve, frozen
 
-from finassay.api.agent import Agent, AgentCapabilities, Usage
+from finassay.api.agent import Agent, AgentCapabilities
 from finassay.api.channel import ChannelSpec
 from finassay.api.errors import Blame, FinassayError, ProviderRefusedError
 from finassay.api.sandbox import Box, BoxSpec, Limits
 from finassay.api.task import Task
+from finassay.api.usage import Usage
 from finassay.config.settings import RunSettings
 from finassay.grading.outcomes import INVALID
 from finassay.hooks.dispatch import Observers

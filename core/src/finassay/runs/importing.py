@@ -18,7 +18,6 @@ from typing import Any
 from attrs import evolve, fields, frozen
 from pydantic import ValidationError
 
-from finassay.api.agent import Usage
 from finassay.api.amiss import first_amiss
 from finassay.api.conversation import Conversation, Message
 from finassay.api.delivery import Blobs, DeliveredFile, Delivery, LogEvent, TurnFacts
@@ -28,6 +27,7 @@ from finassay.api.scorecard import UserTurn
 from finassay.api.simulator import Scene
 from finassay.api.strategy import Belief, Strategy, Universe
 from finassay.api.task import Conditions, Task
+from finassay.api.usage import Usage
 from finassay.catalog.catalog import Catalog
 from finassay.config.settings import Choice, RunSettings
 from finassay.records.convert import to_json

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from attrs import Factory, evolve, frozen
 
-from finassay.api.agent import Agent, Setting, Usage
+from finassay.api.agent import Agent, Setting
 from finassay.api.conversation import Message
 from finassay.api.delivery import DeliveredFile, Delivery, EndReason, TurnFacts
 from finassay.api.errors import (
@@ -27,6 +27,7 @@ from finassay.api.sandbox import Box
 from finassay.api.scorecard import UserTurn
 from finassay.api.simulator import Decision, Excerpt, Rejection, Scene, Simulator
 from finassay.api.task import Brief, Task
+from finassay.api.usage import Usage
 from finassay.records.blobs import BlobStore
 from finassay.records.convert import to_json
 from finassay.records.events import EventLog, SessionState, agent_event, end_event, restore, user_event

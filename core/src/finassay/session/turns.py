@@ -9,10 +9,11 @@ from queue import SimpleQueue
 
 from attrs import frozen
 
-from finassay.api.agent import Agent, AgentTurn, TurnContext, Usage
+from finassay.api.agent import Agent, AgentTurn, TurnContext
 from finassay.api.delivery import LogEvent
 from finassay.api.errors import AgentError, ResourceLimitError
 from finassay.api.sandbox import Box
+from finassay.api.usage import Usage
 from finassay.session.room import Lookout
 
 MAX_MESSAGE = 2_000_000

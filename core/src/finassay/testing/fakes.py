@@ -6,13 +6,14 @@ from typing import Any
 
 from attrs import define, field
 
-from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext, Usage
+from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext
 from finassay.api.delivery import LogEvent
 from finassay.api.errors import SandboxError, UsageError
 from finassay.api.grading import Answer, JudgeRequest, LabelQuestion, Quote
 from finassay.api.model import ChatModel, ChatReply, ChatRequest, ModelCapabilities
 from finassay.api.sandbox import Box, BoxProcess, BoxSpec, Isolation, Probe
 from finassay.api.simulator import Decision, Observation, Rejection, Scene
+from finassay.api.usage import Usage
 from finassay.session.intake import FOLDER
 
 Reply = str | Exception | Callable[[str, TurnContext], str]

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext, Usage
+from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext
 from finassay.api.channel import ChannelSpec, McpServer, ServerSpec
 from finassay.api.credentials import credential
 from finassay.api.errors import JudgeError, ProviderError, ProviderRefusedError, SimulatorError
@@ -27,6 +27,7 @@ from finassay.api.grading import Answer, JudgeRequest, LabelQuestion, Quote
 from finassay.api.model import ChatMessage, ChatReply, ChatRequest, ModelCapabilities, Models
 from finassay.api.persona import Persona
 from finassay.api.simulator import Decision, Observation, Rejection, Scene
+from finassay.api.usage import Usage
 from finassay.testing.fakes import MemorySandbox
 from finassay.testing.samples import sample_persona
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from finassay.api.agent import Usage
+from finassay.api.usage import Usage
 from finassay_models_kit import Trouble
 
 MAX_EVENT: Final = 16 * 2**20

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
-from finassay.api.agent import Usage
 from finassay.api.model import ChatMessage, ChatReply, ChatRequest, Citation, Finish, ToolCall
+from finassay.api.usage import Usage
 from finassay.api.verdict import Json
 from finassay_models_kit import settled, system_text, value_in
 from finassay_models_kit.schemas import instruction, keeping

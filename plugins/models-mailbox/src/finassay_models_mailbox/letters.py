@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from attrs import asdict, frozen
 
-from finassay.api.agent import Usage
 from finassay.api.model import ChatReply, ChatRequest, Citation, Finish, ToolCall
+from finassay.api.usage import Usage
 from finassay.api.verdict import Json
 
 MAX_ANSWER: Final = 4 * 2**20

@@ -7,13 +7,13 @@ from typing import Any, Final
 from attrs import frozen
 from markupsafe import Markup
 
-from finassay.api.agent import Usage
 from finassay.api.conversation import Message
 from finassay.api.delivery import TurnFacts
 from finassay.api.dimension import Dimension
 from finassay.api.labels import UserLabel
 from finassay.api.matching import stated
 from finassay.api.scorecard import RunView, SessionView, TableReading, UserTurn, usage_words
+from finassay.api.usage import Usage
 from finassay.api.verdict import Measured, NotApplicable, Scored, Verdict
 from finassay.grading.outcomes import OUTCOMES
 from finassay_report.charts import equity_chart

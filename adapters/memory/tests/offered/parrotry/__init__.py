@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 from attrs import evolve
 from pydantic import BaseModel, ConfigDict, Field
 
-from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext, Usage
+from finassay.api.agent import AgentCapabilities, AgentTurn, Setting, TurnContext
 from finassay.api.errors import ProviderError
 from finassay.api.model import ChatMessage, ChatReply, ChatRequest, ModelCapabilities, Models
 from finassay.api.persona import Persona
+from finassay.api.usage import Usage
 from finassay.testing.fakes import MemorySandbox
 from finassay.testing.samples import sample_persona
 
