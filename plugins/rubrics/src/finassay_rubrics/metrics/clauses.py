@@ -83,12 +83,13 @@ def years_of_spans(periods: Sequence[Binding]) -> list[int]:
 def years_beside(query: str, bindings: Mapping[str, Sequence[Binding]], own: Sequence[str]) -> list[int]:
     """The years of what an obligation stands on; nothing where places are not told. Raises `UnclearError` where several sets are left."""
     asked = [*bindings.get("metrics", ()), *bindings.get("deliverables", ())]
-    periods = [one for one in bindings.get("periods", ()) if _placed(one) and years_in(str(one.get("span", "")))]
+    dated = years_meant([one for one in bindings.get("periods", ()) if _placed(one)])
+    periods = [one for one, years in dated if years]
     mine = [one["start"] for one in asked if _placed(one) and one.get("id") in own]
     if not periods or not mine:
         return []
     marks = [_Mark(one["start"]) for one in asked if _placed(one)]
-    marks += [_Mark(one["start"], tuple(years_in(str(one["span"])))) for one in periods]
+    marks += [_Mark(one["start"], years) for one, years in dated if years]
     clauses = _clauses(query, sorted(marks, key=lambda one: (one.start, one.years)))
     within = [marks for _, start, end, marks in clauses if any(start <= place < end for place in mine)]
     sentences = {number for number, start, end, _ in clauses if any(start <= place < end for place in mine)}
@@ -102,6 +103,28 @@ def years_beside(query: str, bindings: Mapping[str, Sequence[Binding]], own: Seq
             years_of_spans([one for one in periods if set(years_in(str(one["span"]))) <= set(left)])
             return list(left)
     return []
+
+
+_BACK: Final = re.compile(
+    r"\b(?:(both)|(?:the |these |those )?(two|three|four|five)|(?:each|all) (?:of )?(?:the|these|those)|those|these)\b"
+)
+_COUNTS: Final = {"both": 2, "two": 2, "three": 3, "four": 4, "five": 5}
+
+
+def years_meant(periods: Sequence[Binding]) -> list[tuple[Binding, tuple[int, ...]]]:
+    """Each placed period with its years; `both years` and `the two year-ends` mean those that were named before, if they are as many."""
+    found: list[tuple[Binding, tuple[int, ...]]] = []
+    before: set[int] = set()
+    for one in sorted(periods, key=lambda period: int(period["start"])):
+        span = str(one.get("span", ""))
+        years = tuple(years_in(span))
+        back = None if years else _BACK.match(fold(span))
+        if back is not None:
+            wanted = _COUNTS.get(back[1] or back[2] or "", len(before))
+            years = tuple(sorted(before)) if before and wanted == len(before) else ()
+        before |= set(years)
+        found.append((one, years))
+    return found
 
 
 def sentences_of(query: str, asked: Sequence[Binding], own: Sequence[str]) -> list[str]:
