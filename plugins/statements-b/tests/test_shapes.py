@@ -236,3 +236,20 @@ def test_liabilities_without_a_total_come_from_what_stands_there():
         page.replace("Redeemable noncontrolling interests 9.0 8.0", "Redeemable noncontrolling interests 9.0") for page in besides
     )
     assert ask(text, document(unclear)).value is None
+
+
+def test_earnings_per_share_stand_under_their_heading():
+    lines = (
+        "Earnings per common share - basic:",
+        "Income from continuing operations attributable to common shareholders $ 5.60 $ 4.50 $ 4.10",
+        "Discontinued operations (0.20) (0.10) 0.10",
+        "Net income attributable to Orchard Toolworks common shareholders $ 5.40 $ 4.40 $ 4.20",
+        "Earnings per common share - diluted:",
+        "Income from continuing operations attributable to common shareholders $ 5.50 $ 4.40 $ 4.00",
+        "Net income attributable to Orchard Toolworks common shareholders $ 5.30 $ 4.30 $ 4.10",
+    )
+    income = PLAIN[1][: PLAIN[1].index("Basic earnings per share")] + "\n".join(lines) + "\n"
+    filing = GridFiling(document((PLAIN[0], income, *PLAIN[2:])))
+    assert value(filing, "net_income") == Decimal("501300000")
+    assert value(filing, "eps_basic") == Decimal("5.40")
+    assert value(filing, "eps_diluted") == Decimal("5.30")

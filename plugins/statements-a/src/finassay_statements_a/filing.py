@@ -75,6 +75,10 @@ _HEADING: Final = re.compile(
 )
 _PER_SHARE: Final = re.compile(r"(?i)\bper\s+(?:\w+\s+)?share")
 _REDEEMABLE: Final = re.compile(r"(?i)\b(?:redeemable|temporary\s+equity|mezzanine)\b")
+_INCOME: Final = re.compile(
+    rf"(?:consolidated )?net {_NET}(?: (?:attributable|available|applicable) to (?!.*(?:non-?controlling|minority|preferred)).*)?"
+)
+"""What a row under `Earnings per share - diluted` says where it is not told apart by operations."""
 _SHORT: Final = re.compile(r"(?:total|basic|diluted|basic and diluted)")
 
 
@@ -82,8 +86,11 @@ def names_of(label: str, section: str = "") -> tuple[str, ...]:
     """A row's label as it is compared: without notes, what follows a heading on its line, and a mere `Basic` under its heading."""
     plain = _compared(label)
     found = [plain, plain.rsplit(": ", 1)[-1], _HEADING.sub("", plain)]
+    above = _compared(section)
     if _SHORT.fullmatch(plain):
-        found = [f"{_compared(section)} {plain}"]
+        found = [f"{above} {plain}"]
+    elif _PER_SHARE.search(above) and ("basic" in above) != ("diluted" in above) and _INCOME.fullmatch(plain):
+        found = [above]
     return tuple(dict.fromkeys(part.strip(" :*") for part in found))
 
 

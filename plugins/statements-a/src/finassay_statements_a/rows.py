@@ -16,6 +16,7 @@ _NOTE: Final = re.compile(r"\d{1,2}")
 """A footnote's mark and a note's number, which stand beside a label and are no figures."""
 _SPACE: Final = re.compile(r"[\s\u00a0]*")
 _LEADER: Final = re.compile(r"(?:\.\s?){3,}|_{3,}|…+")
+_PER_SHARE: Final = re.compile(r"(?i)\bper (?:\w+ )?share\b.{0,60}$")
 _OPEN_END: Final = re.compile(
     r"(?:,|(?<!,)\s(?:net)|\b(?:and|of|to|by|in|for|from|on|the|or|at|with|attributable|\(used|provided))\s*$", re.IGNORECASE
 )
@@ -210,4 +211,4 @@ def _goes_on(pending: str, label: str) -> bool:
 
 
 def _heading(text: str) -> bool:
-    return text.endswith(":") or len(re.sub(r"(?i)\((?:see )?notes?[^)]*\)", " ", text).split()) <= 6
+    return text.endswith(":") or _PER_SHARE.search(text) is not None or len(re.sub(r"(?i)\((?:see )?notes?[^)]*\)", " ", text).split()) <= 6

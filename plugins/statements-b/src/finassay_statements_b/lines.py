@@ -68,8 +68,12 @@ def _statement(line: str) -> str:
 
 
 def _words(row: GridRow) -> tuple[str, ...]:
-    """A row's words; a mere `Basic` or `Total` means what the heading above says."""
-    return (*row.above, *row.words) if row.words and set(row.words) <= _MERE else row.words
+    """A row's words; a mere `Basic` or `Total` means what the heading above says, and `Net income` under `per share - diluted` is an amount a share."""
+    if not row.words:
+        return row.words
+    above, own = set(row.above), set(row.words)
+    of_share = above >= _PER_SHARE and len(above & {"basic", "diluted"}) == 1 and {"net"} < own and own & {"income", "earning", "loss"}
+    return (*row.above, *row.words) if own <= _MERE or of_share else row.words
 
 
 _ZONE_LINES: Final = {"tax": "income_tax", "net": "net_income_total"}

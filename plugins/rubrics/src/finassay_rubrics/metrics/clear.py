@@ -71,7 +71,7 @@ def _refuse_after(question: Question, core: str, name: Name) -> None:
 
 
 _SHARE: Final = re.compile(
-    r"(?:%|\b(?:percent|percentage|share|proportion|fraction|part|portion|number|days|times|ratio)\s+of)\s+(?:its\s+|the\s+|total\s+|net\s+|[\w.&]+'s?\s+)*$|[\w\])]\s*/\s*$"
+    r"(?:%|(?:%|\b(?:percent|percentage|share|proportion|fraction|part|portion|number|days|times|ratio))\s+of)\s+(?:its\s+|the\s+|total\s+|net\s+|[\w.&]+'s?\s+)*$|[\w\])]\s*/\s*$"
 )
 _PAID: Final = re.compile(
     r"\b(?:paid|pay|generated?|used|use|provided?|spent|spend|returned?|raised?|brought|taxes|interest|conversion|burn\w*)\b"

@@ -9,7 +9,7 @@ from typing import Final
 
 from attrs import frozen
 
-from finassay_rubrics.metrics.formula import FormulaError, Line, Mean, Node, Operation, average, constant, shifted
+from finassay_rubrics.metrics.formula import FormulaError, Line, Mean, Node, Operation, average, constant, lines, mapped, shifted
 from finassay_rubrics.metrics.table import table
 
 _FOLDED: Final = {
@@ -144,7 +144,15 @@ def _called(name: str) -> list[str]:
 
 def formula_of(body: str, base: int, given: Definitions) -> Node:
     """The tree of a definition in words. `base` is the year that offset 0 stands for. Raises `FormulaError` for a term that nobody knows."""
-    return _Definition(base, given, ()).read(body)
+    return _apart(_Definition(base, given, ()).read(body))
+
+
+def _apart(node: Node) -> Node:
+    """The formula with short-term debt as the borrowings alone where it takes the current portion of long-term debt besides: none counts twice."""
+    portions = {line.offset for line in lines(node) if line.id == "current_portion"}
+    return mapped(
+        node, lambda line: Line("short_term_borrowings", line.offset) if line.id == "short_term_debt" and line.offset in portions else line
+    )
 
 
 _PIECES: Final = re.compile(r"\s*([()*/+]|(?<=[\s)\d])-(?=[\s(])|:)\s*")
@@ -240,8 +248,6 @@ class _Definition:
 
 def unknown_line(node: Node) -> str:
     """The id of a line that the table does not hold, or nothing."""
-    from finassay_rubrics.metrics.formula import lines
-
     return next((line.id for line in lines(node) if line.id not in table().lines), "")
 
 

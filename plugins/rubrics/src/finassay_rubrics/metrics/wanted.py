@@ -69,6 +69,10 @@ _COUNTED: Final = re.compile(r"\bhow\s+(?:many\s+(?:times|days)|often|long)\b")
 _MARGIN: Final = re.compile(r"\s*(?:%|percent|percentage)?\s*margin\b")
 
 
+_BARE_RATIO: Final = re.compile(r"^[^.?%]{0,40}\bratio\b[^%]*\b(?:two|2)\s+decimals?\b")
+"""A percentage of the table that is asked for as a ratio to two decimals: 1.22, not 122 %."""
+
+
 def _of_table(question: Question, core: str, given: Definitions, year: int, percent: bool, found: Sequence[Name]) -> Wanted:
     first = found[0]
     if _COUNTED.search(core) and table().metrics[first.id].unit == "amount":
@@ -85,6 +89,8 @@ def _of_table(question: Question, core: str, given: Definitions, year: int, perc
     if given.bodies and metric.unit == "percent" and formula != metric.by(question.convention):
         formula = share_of(formula)
     kind = "percent" if metric.unit == "times" and percent else metric.unit
+    if metric.unit == "percent" and not percent and _BARE_RATIO.search(core[first.start :]):
+        kind = "times"
     return Wanted(metric.id, metric.names[0], kind, formula)
 
 
