@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-from finassay_source_corpus.reading import RawPage, UnreadableError, sections
+from finassay_source_corpus.text import RawPage, UnreadableError, sections
 
 BLOCKS: Final = frozenset(
     (

@@ -18,11 +18,13 @@ from attrs import asdict, frozen
 
 from finassay.api.errors import UsageError
 from finassay.api.source import SourceItem
+from finassay_source_corpus.cover import registrant, reported_end
 from finassay_source_corpus.folder import Found, Listing
 from finassay_source_corpus.metadata import Entry
 from finassay_source_corpus.names import form_of, key_of
-from finassay_source_corpus.reading import RawPage, UnreadableError, read_pages, registrant, reported_end
+from finassay_source_corpus.reading import read_pages
 from finassay_source_corpus.search import indexed
+from finassay_source_corpus.text import RawPage, UnreadableError
 
 VERSION: Final = 1
 """Of the file's shape and of how text is extracted; another one is built anew."""

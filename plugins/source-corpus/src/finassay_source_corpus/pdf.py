@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from finassay_source_corpus.reading import MAX_PAGE, MAX_PAGES, MAX_TEXT, RawPage, UnreadableError
+from finassay_source_corpus.text import MAX_PAGE, MAX_PAGES, MAX_TEXT, RawPage, UnreadableError
 
 SECONDS: Final = 300
 MEMORY: Final = 2 * 2**30

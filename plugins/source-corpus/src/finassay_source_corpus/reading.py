@@ -2,22 +2,13 @@
 
 import gzip
 import json
-import re
 import zlib
-from datetime import date
 from pathlib import Path
 from typing import Final
 
-from attrs import frozen
+from finassay_source_corpus.text import MAX_PAGE, MAX_PAGES, MAX_TEXT, RawPage, UnreadableError, pages_of_text
 
 MAX_FILE: Final = 256 * 2**20
-MAX_TEXT: Final = 64 * 2**20
-"""Bytes of a document's text, unpacked."""
-MAX_PAGES: Final = 5_000
-MAX_PAGE: Final = 1_000_000
-"""Characters of a page."""
-SECTION: Final = 200_000
-"""Characters after which a text without pages is cut into sections, at a line's end."""
 SUFFIXES: Final = {
     ".txt": "text",
     ".text": "text",
@@ -30,20 +21,6 @@ SUFFIXES: Final = {
     ".ndjson": "pages",
     ".pdf": "pdf",
 }
-Word = tuple[str, float, float, float, float]
-
-
-class UnreadableError(Exception):
-    """Why a file is not taken."""
-
-
-@frozen
-class RawPage:
-    """A page before it has a digest."""
-
-    number: int | None
-    text: str
-    words: tuple[Word, ...] = ()
 
 
 def kind_of(name: str) -> str:
@@ -71,8 +48,9 @@ def read_pages(path: Path) -> list[RawPage]:
 
             pages = pages_of_pdf(path)
         else:
-            data = _unpacked(path)
-            pages = {"text": pages_of_text, "html": _html, "pages": pages_of_lines}[kind](data)
+            from finassay_source_corpus.html import pages_of_html
+
+            pages = {"text": pages_of_text, "html": pages_of_html, "pages": pages_of_lines}[kind](_unpacked(path))
     except OSError as error:
         raise UnreadableError(f"cannot be read: {error.strerror or error}") from error
     if not pages or not any(page.text.strip() for page in pages):
@@ -95,44 +73,6 @@ def _unpacked(path: Path) -> bytes:
     return data
 
 
-def _decoded(data: bytes) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        if b"\0" in data[:4096]:
-            raise UnreadableError("not text") from None
-        return data.decode("cp1252", "replace")
-
-
-def pages_of_text(data: bytes) -> list[RawPage]:
-    """Pages at form feeds; without any, one page without a number, or sections of a long text."""
-    text = _decoded(data)
-    if "\f" in text:
-        return [RawPage(number, page) for number, page in enumerate(text.split("\f"), start=1)]
-    return sections(text)
-
-
-def sections(text: str) -> list[RawPage]:
-    """A text without pages: one page without a number, or numbered sections of bounded length, cut at a line's end."""
-    if len(text) <= SECTION:
-        return [RawPage(None, text)]
-    parts: list[str] = []
-    start = 0
-    while start < len(text):
-        end = start + SECTION
-        if end < len(text):
-            end = max(text.rfind("\n", start, end) + 1, 0) or end
-        parts.append(text[start:end])
-        start = end
-    return [RawPage(number, part) for number, part in enumerate(parts, start=1)]
-
-
-def _html(data: bytes) -> list[RawPage]:
-    from finassay_source_corpus.html import pages_of_html
-
-    return pages_of_html(data)
-
-
 def pages_of_lines(data: bytes) -> list[RawPage]:
     """JSON lines of `{"page": 1, "text": "…"}`."""
     pages: list[RawPage] = []
@@ -152,43 +92,3 @@ def pages_of_lines(data: bytes) -> list[RawPage]:
     if len({page.number for page in pages}) < len(pages):
         raise UnreadableError("a page stands there twice")
     return pages
-
-
-_MONTHS: Final = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
-)  # fmt: skip
-_COVER: Final = re.compile(
-    r"for\s+the\s+(?:fiscal\s+year|year|annual\s+period|(?:fiscal\s+)?quarter|quarterly\s+period|(?:three|six|nine|twelve)\s+months)\s+ended:?\s+"
-    rf"({'|'.join(_MONTHS)})\s+(\d{{1,2}})\s*,\s*((?:19|20)\d\d)",
-    re.IGNORECASE,
-)
-
-
-def reported_end(pages: list[RawPage]) -> date | None:
-    """The end of the period that a report's cover names (`For the fiscal year ended December 31, 2021`), where it does."""
-    found: list[date] = []
-    for page in pages[:3]:
-        for month, day, year in _COVER.findall(page.text[:20_000]):
-            try:
-                found.append(date(int(year), _MONTHS.index(month.lower()) + 1, int(day)))
-            except ValueError:
-                continue
-    return max(found, default=None)
-
-
-_REGISTRANT: Final = re.compile(r"\(\s*exact\s+name\s+of\s+(?:the\s+)?registrant", re.IGNORECASE)
-
-
-def registrant(pages: list[RawPage]) -> str:
-    """The issuer's full name as a report's cover gives it above `(Exact name of registrant as specified in its charter)`; else nothing."""
-    for page in pages[:3]:
-        text = page.text[:20_000].replace("\r", "")
-        match = _REGISTRANT.search(text)
-        above = text[: match.start()].rstrip() if match else ""
-        line = above[above.rfind("\n") + 1 :][-120:]
-        if len(line) > 1:
-            name = re.sub(
-                r"^.*commission\s+file\s+(?:number|no)\b[\s.:]*[\d-]*[\s.]*", "", re.sub(r"[_\s]+", " ", line), flags=re.IGNORECASE
-            )
-            return name.strip(" -.*") if re.search(r"[^\W\d]", name) else ""
-    return ""

@@ -187,7 +187,7 @@ class EdgarSource:
     def _pages(self, url: str) -> list[Page]:
         """A document's pages of text. Filings never change, so they are kept for ever."""
         from finassay_source_corpus.html import pages_of_html
-        from finassay_source_corpus.reading import UnreadableError, pages_of_text
+        from finassay_source_corpus.text import UnreadableError, pages_of_text
 
         data = self.client.fetch(url, None)
         try:

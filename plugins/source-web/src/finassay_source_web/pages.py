@@ -159,7 +159,7 @@ def _typed(kind: str) -> None:
 
 def _read(url: str, kind: str, data: bytes) -> WebPage:
     from finassay_source_corpus.html import pages_of_html
-    from finassay_source_corpus.reading import UnreadableError, pages_of_text
+    from finassay_source_corpus.text import UnreadableError, pages_of_text
     from finassay_source_web.dates import Told, told_by
 
     plain = kind.split(";")[0].strip().lower() == "text/plain"
