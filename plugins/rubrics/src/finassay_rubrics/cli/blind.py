@@ -44,7 +44,7 @@ def import_(folder: Path, forms: tuple[Path, ...], key: Path | None, as_json: bo
 
     FORMS are the tables that experts filled in, one for each or several in one; the folder's own if none is given.
     """
-    from finassay_rubrics.cli.agree import tell
+    from finassay_rubrics.cli.telling import tell
     from finassay_rubrics.measure.blind import FORM, preference, read_choices
 
     key = key or folder.resolve().with_name(f"{folder.resolve().name}.key.json")
