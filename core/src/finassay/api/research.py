@@ -113,6 +113,11 @@ class Question:
     """References of documents that may be used; any if it is empty."""
     instructions: str = ""
     """What guidance packs tell whoever derives values."""
+    parts: tuple["Question", ...] = ()
+    """Questions of one issuer each whose values this one compares or combines, in order; empty for a single value."""
+    combine: Literal["", "highest", "lowest", "difference", "sum", "mean", "ratio"] = ""
+    """What is wanted of the parts: the entity of the one with the highest or lowest value, the size of the difference of two, the sum, the
+    mean, the first over the second."""
 
 
 class Desk(Protocol):

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from finassay.api.research import Question
+from finassay_rubrics.context.cutoff import phrases
 from finassay_rubrics.metrics.entities import entities as named_entities
 from finassay_rubrics.metrics.table import table
 from finassay_rubrics.metrics.terms import Name, definitions, fold, names_in
@@ -77,7 +78,8 @@ def bind(query: str) -> dict[str, list[dict[str, Any]]]:
     given = definitions(folded)
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in ARRAYS}
     found["entities"] = [_at(query, *span, canonical=name) for name in _entities(query) for span in _places(query, name)]
-    limits = [m.span() for m in (*_CONSTRAINTS.finditer(query), *_KNOWN.finditer(query), *_DEFINITIONS.finditer(query))]
+    limits = [m.span() for m in (*_CONSTRAINTS.finditer(query), *_DEFINITIONS.finditer(query))]
+    limits += [(one.start, one.end) for one in phrases(query)]  # a date of knowledge is no period
     found["periods"] = [_at(query, *m.span()) for m in _PERIODS.finditer(query) if not _inside(*m.span(), limits)]
     besides = [m.span() for m in (*_ASSUMPTIONS.finditer(query), *_INPUTS.finditer(query))]
     names = [n for n in names_in(given.rest) if not _inside(n.start, n.end, besides) and not _part_of_another(query, n.start, n.end)]
@@ -199,8 +201,6 @@ def _apart(name: str) -> list[str]:
     return [name] if _ONE_FIRM.fullmatch(name) else re.split(r"\s+and\s+", name)
 
 
-_KNOWN: Final = re.compile(r"\b(?:as of|by|until|before|up to)\s+(?:\d{1,2}\s+)?[A-Z][a-z]+(?:\s+\d{1,2},?)?\s+\d{4}")
-"""A date of knowledge is no period."""
 _DATE: Final = re.compile(
     r"(?:\d{1,2}\s+)?(?:january|february|march|april|may|june|july|august|september|october|november|december)(?:\s+\d{1,2})?(?:,?\s+\d{4})?",
     re.IGNORECASE,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from finassay.api.errors import FinassayError
 
@@ -30,6 +30,8 @@ class Line:
 
     id: str
     offset: int = 0
+    who: int = 0
+    """Place of the issuer among several that are compared."""
 
 
 @frozen
@@ -76,7 +78,15 @@ class Pick:
     most: bool
 
 
-Node = Number | Line | Operation | Mean | Growth | Sign | Pick
+@frozen
+class Extreme:
+    """The largest of several values, or the smallest."""
+
+    values: tuple["Node", ...]
+    most: bool
+
+
+Node = Number | Line | Operation | Mean | Growth | Sign | Pick | Extreme
 
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|([a-z][a-z0-9_]*)(?:@(-?\d+))?|([-+*/()]))")
 
@@ -183,12 +193,14 @@ def mapped(node: Node, change: Callable[[Line], Node]) -> Node:
             return Sign(mapped(value, change), above, below, level)
         case Pick(labels, values, most):
             return Pick(labels, tuple(mapped(value, change) for value in values), most)
+        case Extreme(values, most):
+            return Extreme(tuple(mapped(value, change) for value in values), most)
     return node
 
 
 def shifted(node: Node, years: int) -> Node:
     """The same formula so many years later (negative: earlier)."""
-    return mapped(node, lambda line: Line(line.id, line.offset + years))
+    return mapped(node, lambda line: evolve(line, offset=line.offset + years))
 
 
 def lines(node: Node) -> tuple[Line, ...]:
@@ -203,7 +215,7 @@ def _lines(node: Node) -> Iterator[Line]:
         case Operation(_, left, right):
             yield from _lines(left)
             yield from _lines(right)
-        case Mean(values) | Pick(_, values, _):
+        case Mean(values) | Pick(_, values, _) | Extreme(values, _):
             for value in values:
                 yield from _lines(value)
         case Sign(value, _, _, _):
@@ -211,6 +223,11 @@ def _lines(node: Node) -> Iterator[Line]:
         case Growth(first, last, _):
             yield from _lines(first)
             yield from _lines(last)
+
+
+def size_of(node: Node) -> Node:
+    """The value without its sign."""
+    return Extreme((node, Operation("-", Number(Decimal(0)), node)), most=True)
 
 
 def evaluate(node: Node, values: Mapping[Line, Decimal]) -> Decimal:
@@ -222,6 +239,8 @@ def evaluate(node: Node, values: Mapping[Line, Decimal]) -> Decimal:
             return values[node]
         case Mean(parts):
             return sum((evaluate(part, values) for part in parts), Decimal(0)) / len(parts)
+        case Extreme(parts, most):
+            return (max if most else min)(evaluate(part, values) for part in parts)
         case Growth(first, last, steps):
             start, end = evaluate(first, values), evaluate(last, values)
             if start <= 0 or (steps > 1 and end <= 0):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from finassay_rubrics.metrics.formula import Growth, Line, Mean, Node, Number, Operation, Pick, Sign
+from finassay_rubrics.metrics.formula import Extreme, Growth, Line, Mean, Node, Number, Operation, Pick, Sign
 from finassay_rubrics.metrics.table import table
 
 _HEAD: Final = """import json
@@ -64,6 +64,8 @@ def _code(node: Node, taken: Callable[[Line], str]) -> str:
             return f"({_code(left, taken)} {op} {_code(right, taken)})"
         case Mean(values):
             return f"mean([{', '.join(_code(value, taken) for value in values)}])"
+        case Extreme(values, most):
+            return f"{'max' if most else 'min'}([{', '.join(_code(value, taken) for value in values)}])"
         case Growth(first, last, steps):
             labels = ", ".join(f'"year {"i" * place}"' for place in range(1, steps + 1))
             return f"growth({_code(first, taken)}, {_code(last, taken)}, ({labels},))"

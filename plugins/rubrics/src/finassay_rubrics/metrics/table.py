@@ -6,7 +6,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from finassay_rubrics.metrics.formula import FormulaError, Line, Node, lines, mapped, parse
 
@@ -114,6 +114,6 @@ def without(node: Node, missing: frozenset[str]) -> Node:
 
     def change(line: Line) -> Node:
         other = found[line.id].otherwise if line.id in missing else None
-        return line if other is None else mapped(other, lambda part: Line(part.id, part.offset + line.offset))
+        return line if other is None else mapped(other, lambda part: evolve(part, offset=part.offset + line.offset, who=line.who))
 
     return mapped(node, change)
