@@ -13,6 +13,7 @@ from finassay_rubrics.grading.reading import Read
 from finassay_rubrics.grading.score import Found
 from finassay_rubrics.grading.view import RubricView, numeric_routes
 from finassay_rubrics.grading.vocabulary import LOWER_IS_BETTER, spread
+from finassay_rubrics.grading.whose import EXPECTS
 from finassay_rubrics.grading.words import direction, judged
 from finassay_rubrics.record.rubric import Criterion, Route
 
@@ -47,6 +48,10 @@ _FILLERS: Final = frozenset(
     ]
 )
 _OTHER: Final = {"up": "down", "down": "up"}
+
+
+ASIDE: Final = 0.3
+"""What a clause weighs that names only what the obligation is about, not what the criterion asks."""
 
 
 @frozen
@@ -86,7 +91,7 @@ def grade_direction(view: RubricView, criterion: Criterion, route: Route, read: 
     lower_is_better = bool(spread(narrow.words) & LOWER_IS_BETTER)
     wanted = way_of(_bare(route), lower_is_better=lower_is_better)
     shown = shown_direction(view, criterion, figures)
-    told = said_direction(read.answer, cell, narrow, lower_is_better=lower_is_better)
+    told = said_direction(read.answer, cell, narrow, lower_is_better=lower_is_better, others=frozenset(view.weights), asked=criterion.text)
     if told is None and shown is None:
         return Found("unmet", "the answer tells no direction", by=RULES)
     said = told.way if told else shown
@@ -122,20 +127,33 @@ def way_of(text: str, *, lower_is_better: bool) -> str | None:
     return way or ("down" if good == lower_is_better else "up")
 
 
-def said_direction(answer: Answer, cell: Cell, narrow: Cell, *, lower_is_better: bool) -> Told | None:
-    """Which way an answer says that a metric went: the clause that speaks most of it; one that goes on about it speaks of it, too."""
-    wanted, nearest = spread(cell.words), spread(narrow.words)
+def said_direction(
+    answer: Answer, cell: Cell, narrow: Cell, *, lower_is_better: bool, others: frozenset[str] = frozenset(), asked: str = ""
+) -> Told | None:
+    """Which way an answer says that a metric went: the clause that speaks most of it; one that goes on about it speaks of it, too.
+
+    `others` are the words of all metrics of the rubric: a clause about another one tells nothing. `asked` is the criterion's text: what is
+    expected of a year to come is not told by what has been.
+    """
+    wanted, nearest, ahead = spread(cell.words), spread(narrow.words), bool(EXPECTS.search(asked))
     best: tuple[float, Told] | None = None
     topic: frozenset[str] = frozenset()
     for one in (*answer.sentences, *(r for r in answer.rows if r.text.count("|") == 1)):
         whole = one.about(cell.entities)
         if _tells(one):
-            inherited = topic if _PRONOUN.match(one.text) or not whole & wanted else frozenset()
+            elsewhere = whole & (wanted | others)
+            carried = topic if _PRONOUN.match(one.text) or not elsewhere else frozenset()
+            said: frozenset[str] = frozenset()
             for clause in re.split(r"[;]|,\s+(?:and|but|while|whereas)\s+|\bwhile\b|\bwhereas\b", one.text[:2_000]):
                 way = way_of(_without_metric(clause, narrow), lower_is_better=lower_is_better)
                 own = spread(words_of(clause, cell.entities))
+                inherited = carried | (said if _PRONOUN.match(clause) else frozenset())
+                said = own if own & wanted else said
                 shared = 1.5 * len(own & nearest) + 0.4 * len((own & wanted) - nearest) + 0.6 * len((inherited & wanted) - own)
                 shared += 1.5 * _subject(clause, nearest)
+                if nearest and not (own | inherited) & nearest:
+                    shared = 0.0 if own & others else ASIDE * shared
+                shared *= ASIDE if ahead and not EXPECTS.search(clause) else 1.0
                 if way and shared and shared >= (best[0] if best else 0):  # the last one concludes
                     text = clause.strip()
                     at = one.start + one.text.find(text)

@@ -10,7 +10,7 @@ from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.reading import Read
 from finassay_rubrics.grading.score import Found, Outcome
 from finassay_rubrics.grading.view import RubricView
-from finassay_rubrics.grading.words import ENOUGH, QUALIFIERS, Said, clause_of, denied, names, negated, opposite
+from finassay_rubrics.grading.words import ENOUGH, QUALIFIERS, Said, clause_of, denied, names, negated, opposite, side
 from finassay_rubrics.record.rubric import Criterion, Route
 
 RULES: Final = "stated rules"
@@ -93,7 +93,10 @@ def _otherwise(view: RubricView, value: str, said: Said) -> str:
     clause = clause_of(said.text, said.matched)
     answer = _YES_NO.match(said.text) or re.search(r"\|\W*(yes|no)\b", said.text, re.IGNORECASE)
     denies = negated(clause) or (answer is not None and answer[1].lower() == "no")
-    if negated(value) != denies:
+    sides = side(value), side(clause) or side(said.text)
+    if all(sides) and sides[0] != sides[1]:
+        return f"it says {sides[1]} what is {sides[0]} in {value[:80]!r}"
+    if negated(value) != denies and not all(sides):
         return f"it {'denies' if denies else 'asserts'} what is {'not ' if denies else ''}denied in {value[:80]!r}"
     wanted, told = (next((e for text in texts for e in _entities_in(view, text)), "") for texts in ((value,), (clause, said.text)))
     return f"expected {wanted}, said {told}" if wanted and told and told != wanted else ""

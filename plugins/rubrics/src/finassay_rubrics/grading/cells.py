@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 from finassay_rubrics.grading.dates import dates
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number, UnitKind
-from finassay_rubrics.grading.vocabulary import AVERAGE, CHANGE, stem
+from finassay_rubrics.grading.vocabulary import AVERAGE, CHANGE, initials_of, spread, stem
 from finassay_rubrics.grading.whose import metrics_in
 from finassay_rubrics.grading.years import PLAIN, Calendar, part_in, years_in
 
@@ -52,8 +52,23 @@ class Cell:
     """Ids of the metrics of the table that it names; empty where it is none of them."""
     known: frozenset[str] = field(factory=frozenset, eq=False)
     """All words of a rubric that tells whose figures it asks for; a company of other words is another one."""
+    issuers: frozenset[str] = field(factory=frozenset, eq=False)
+    """Words of the names of those that are asked about, where the rubric tells them."""
     reported: bool = False
     """Whether it is known to be of the past, so that a plan is no answer."""
+
+    acronyms: Mapping[str, frozenset[str]] = field(factory=dict, eq=False)
+    """What its words can be shortened to."""
+
+    def heard(self, words: Iterable[str]) -> frozenset[str]:
+        """Words with what they stand for, acronyms of this cell's own words among it."""
+        own = frozenset(words)
+        return spread(own | {w for short in self.acronyms.keys() & own for w in self.acronyms[short]})
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """Words of the name of the company whose figure it is; empty where nothing tells."""
+        return self.own or self.issuers
 
     def share(self, found: Mapping[str, float]) -> float:
         """Share of the metric's words that are found, each as near as `found` says (from 0 to 1)."""
@@ -104,6 +119,7 @@ def cell_of(text: str, period: str, entities: Iterable[str] = (), *, change: boo
         growth=bool(re.search(r"\bgrowth\b", text, re.IGNORECASE)),
         part=part_in(text) or part_in(period),
         metrics=metrics_in(text),
+        acronyms=initials_of(text),
     )
 
 

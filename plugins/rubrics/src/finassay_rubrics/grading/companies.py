@@ -2,10 +2,16 @@
 
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from finassay_rubrics.grading.headings import above
+from finassay_rubrics.grading.names import names_of, said_last
 from finassay_rubrics.grading.whose import metrics_in
 from finassay_rubrics.metrics.terms import words
+
+if TYPE_CHECKING:
+    from finassay_rubrics.grading.answer import Answer, Sentence
+    from finassay_rubrics.grading.cells import Cell
 
 _NAME: Final = r"[A-Z][\w&-]*[a-z][\w&-]*(?:\s+(?:(?:of|and|&)\s+)?[A-Z][\w&.-]*){0,4}"
 _FORM: Final = re.compile(r",?\s+(?:Inc|Corp|Corporation|Co|Company|Ltd|Limited|plc|PLC|AG|SE|SA|NV|LLC|Group)\.?(?=\W|$)")
@@ -24,6 +30,22 @@ wall street standard poor last first second third fourth next prior previous cur
 """
 _NO_COMPANY: Final = frozenset(_COMMON.split())
 """Are no company's name, though they may begin with a capital letter and own or report a figure."""
+
+
+def of_other_company(one: "Sentence", start: int, end: int, cell: "Cell", answer: "Answer") -> bool:
+    """Whether the figure at these places of a sentence is said of a company that nobody asked about: by name, by ticker, or under its heading."""
+    names = names_of(answer, cell.asked, cell.known)
+    last = said_last(one.text[max(0, start - _LEAD) : start], names)
+    if last != "own":
+        behind = _BEHIND.match(one.text[end : end + 60])
+        if last == "other" or (behind and said_last(behind["name"], names) == "other"):
+            return True
+        if another_company(one.text, start, cell.known | names.own if cell.known else cell.known, answer.text):
+            return True
+    return not last and bool(names.others) and above(answer, one.start, (names.own, names.others)) == 1
+
+
+_BEHIND: Final = re.compile(r"^[\s)*]*(?:\(|(?:for|at|of|by|in)\s)\s*(?P<name>[A-Z][\w&.’'-]*(?:\s+[A-Z][\w&.’'-]*){0,3})")
 
 
 def another_company(text: str, start: int, known: frozenset[str], answer: str) -> bool:

@@ -173,7 +173,9 @@ def _direction(view: RubricView, figures: Figures, criterion: Criterion, route: 
         return found
     cell = cell_of(criterion.text, "", view.entities, change=True)
     lower = bool(spread(cell.words) & LOWER_IS_BETTER)
-    told = said_direction(figures.reading.main.answer, cell, cell, lower_is_better=lower)
+    told = said_direction(
+        figures.reading.main.answer, cell, cell, lower_is_better=lower, others=frozenset(view.weights), asked=criterion.text
+    )
     if told is not None and told.way == shown != wanted_way(criterion, route, view):
         return evolve(found, outcome="met", why="it follows from the answer's own figures", consistent_with_error=True)
     return found

@@ -10,10 +10,12 @@ from typing import Final
 from attrs import evolve, frozen
 
 from finassay_rubrics.grading.answer import Answer, Sentence
+from finassay_rubrics.grading.averages import is_average
 from finassay_rubrics.grading.cells import Cell, Given
-from finassay_rubrics.grading.companies import another_company
+from finassay_rubrics.grading.companies import of_other_company
 from finassay_rubrics.grading.compare import can_be
 from finassay_rubrics.grading.disowned import denied, listed, takes_back, with_list
+from finassay_rubrics.grading.headings import above
 from finassay_rubrics.grading.in_tables import scaled
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number, UnitKind
@@ -92,16 +94,16 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
     wanted = spread(cell.words)
     looked = unnamed = 0
     for place, one in enumerate(answer.sentences):
-        said = one.about(cell.entities)
+        said = _about(one, cell)
         about = bool((said | topic) & wanted)
         if takes_back(one, cell):
             best, alternatives, sure = None, [], []
         if one.results and looked < MAX_CANDIDATES and (about or unnamed < MAX_UNNAMED):
             looked += min(len(one.results), MAX_FIGURES)
             unnamed += 0 if about else min(len(one.results), MAX_FIGURES)
-            for candidate in (_scaled(c, one, cell, answer) for c in _ranked(one, cell, topic, year)):
+            for candidate in (_scaled(c, one, cell, answer) for c in _ranked(one, cell, topic, year, answer)):
                 first = candidate.given.figures[0]
-                if _is_not_it(one, first, cell, answer.text):
+                if _is_not_it(one, first, cell, answer):
                     continue
                 if ALTERNATIVE.search(_before(one.text, first.start - one.start, 300)) and not cell.change:
                     alternatives.append(first)
@@ -118,15 +120,20 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
     return evolve(best.given, alternatives=tuple(alternatives), rivals=tuple(_against(best, sure, cell)))
 
 
+def _about(one: Sentence, cell: Cell) -> frozenset[str]:
+    """What a sentence speaks of, acronyms of the cell's words among it."""
+    return cell.heard(one.words - cell.entities) if cell.acronyms.keys() & one.words else one.about(cell.entities)
+
+
 def _scaled(candidate: _Candidate, one: Sentence, cell: Cell, answer: Answer) -> _Candidate:
     figures = tuple(scaled(n, one.text[: n.start - one.start], cell, answer) for n in candidate.given.figures)
     return evolve(candidate, given=evolve(candidate.given, figures=figures))
 
 
-def _is_not_it(one: Sentence, number: Number, cell: Cell, answer: str) -> bool:
+def _is_not_it(one: Sentence, number: Number, cell: Cell, answer: Answer) -> bool:
     """Whether a sentence denies a figure, gives it as another metric's or company's, or as a plan."""
     at, end = number.start - one.start, number.end - one.start
-    if another_company(one.text, at, cell.known, answer):
+    if of_other_company(one, at, end, cell, answer):
         return True
     return denied(one.text, at, end) or names_another(one.text, at, end, cell.metrics) or (cell.reported and planned(one.text, at))
 
@@ -174,7 +181,7 @@ def _power(number: Number) -> int:
 # -- candidates of one sentence ---------------------------------------------------------------------------------------
 
 
-def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None) -> list[_Candidate]:
+def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None, answer: Answer) -> list[_Candidate]:
     """The figures of a sentence that can be the cell's, the best last. `before` is the year that was spoken of last."""
     results = one.results[:MAX_FIGURES]
     figures = [n for n in results if cell.kind is None or _can_be(n, cell.kind)]
@@ -184,7 +191,7 @@ def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None
     found = []
     for number in figures:
         moved = _is_move(one, number, cell)
-        if moved != cell.change or (not moved and cell.average is not None and _is_average(one.text, one.start, number) != cell.average):
+        if moved != cell.change or (not moved and cell.average is not None and is_average(one.text, one.start, number) != cell.average):
             continue
         year = dated[number.start]
         if (cell.years and year is not None and year not in cell.years) or not _of_part(one, number, cell):
@@ -192,8 +199,11 @@ def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None
         if cell.years and year is None and len(figures) == 2 and _FROM_TO.search(_before(one.text, figures[0].start - one.start)):
             continue
         near, leads = _near(one, number, topic, cell)
-        named = cell.share(near) * OTHER ** _of_others(leads, cell)
-        entity = _of_entity(one, number, cell)
+        others = _of_others(leads, cell)
+        named = cell.share(near) * OTHER**others
+        if others and named < UNNAMED:
+            continue
+        entity = _of_entity(one, number, cell, answer)
         if entity < 0:
             continue
         paired = bool(cell.average) or bool(cell.years and year is not None)
@@ -238,7 +248,7 @@ def _near(one: Sentence, number: Number, topic: frozenset[str], cell: Cell) -> t
     )
     near: dict[str, float] = {}
     for text, weight in parts:
-        for word in spread(words_of(text, cell.entities)):
+        for word in cell.heard(words_of(text, cell.entities)):
             near[word] = max(near.get(word, 0.0), weight)
     for word in () if _names_another(one, cell) else topic:  # a sentence that names another metric has its own topic
         near[word] = max(near.get(word, 0.0), 0.55)
@@ -330,7 +340,7 @@ def _of_part(one: Sentence, number: Number, cell: Cell) -> bool:
     return said == cell.part or (bool(cell.part) and not said)
 
 
-def _of_entity(one: Sentence, number: Number, cell: Cell) -> int:
+def _of_entity(one: Sentence, number: Number, cell: Cell, answer: Answer) -> int:
     """1 where the figure is said of the entity, -1 where of another one, 0 where nothing is said or asked."""
     if not cell.own:
         return 0
@@ -345,7 +355,8 @@ def _of_entity(one: Sentence, number: Number, cell: Cell) -> int:
         w for w in (re.sub(r"['’]s$", "", w).lower() for w in re.findall(r"[\w&’'-]+", _before(one.text, at, WINDOW))) if w in cell.entities
     ]
     if not named:
-        return 0
+        under = above(answer, one.start, (cell.own, cell.entities - cell.own))
+        return 0 if under is None else 1 if under == 0 else -1
     return 1 if named[-1] in cell.own else -1
 
 
@@ -472,13 +483,3 @@ def from_to(answer: Answer, cell: Cell) -> tuple[Number, Number] | None:
             if _FROM_TO.search(_before(sentence, first.start - begin)) and re.fullmatch(r"\s*to\s*", between):
                 return first, second
     return None
-
-
-def _is_average(sentence: str, begin: int, number: Number) -> bool:
-    """Whether a figure is told to be an average; what stands in brackets before it is a remark."""
-    before = re.sub(r"\([^()\d]*\)", " ", _before(sentence, number.start - begin, 200))
-    last = next(reversed(list(AVERAGE.finditer(before))), None)
-    if last is None:
-        return False
-    between = before[last.end() :]
-    return not re.search(r"[.;]|,(?!\s*(?:or|i\.e))", between) and not YEAR.search(between)

@@ -11,11 +11,13 @@ from attrs import evolve, frozen
 from finassay_rubrics.grading.answer import Answer
 from finassay_rubrics.grading.cells import Cell, Given, at_in
 from finassay_rubrics.grading.compare import can_be
+from finassay_rubrics.grading.headings import above
 from finassay_rubrics.grading.locate import words_of
+from finassay_rubrics.grading.names import Names, names_of
 from finassay_rubrics.grading.numbers import SCALES, Number, numbers
 from finassay_rubrics.grading.tables import Table
 from finassay_rubrics.grading.vocabulary import AVERAGE, CHANGE, spread
-from finassay_rubrics.grading.whose import of_another
+from finassay_rubrics.grading.whose import metrics_in, of_another
 from finassay_rubrics.grading.years import Calendar, part_in, years_in
 
 MAX_LABEL: Final = 400
@@ -39,6 +41,7 @@ _SCALE: Final = re.compile(
 class Entry:
     """A cell of a table that holds a figure, with what its labels say."""
 
+    table: Table
     label: str
     head: str
     corner: str
@@ -61,9 +64,9 @@ def from_tables(answer: Answer, cell: Cell) -> Given:
     wanted = spread(cell.words)
     for entry in entries_of(answer, cell.entities, cell.calendar):
         fit = _fits(entry, cell, wanted)
-        if fit > best[0] and (found := _figure(entry, cell, answer)):
+        if fit > best[0] and not _of_stranger(entry, cell, answer) and (found := _figure(entry, cell, answer)):
             main, hedges = found
-            named = cell.share(dict.fromkeys(entry.spread, 1.0))
+            named = cell.share(dict.fromkeys(cell.heard(entry.spread), 1.0))
             quote = f"{entry.label} | {entry.head}: {entry.text}"
             best = (fit, Given((main,), hedges=hedges, quote=quote, how="table", named=named, label=f"{entry.label} {entry.head}"))
     return best[1]
@@ -96,13 +99,16 @@ def _entries(table: Table, answer: Answer, entities: frozenset[str], calendar: C
             if not any(c.isdigit() for c in text) or (years_in(text) and not numbers(text, answer.ignore)):
                 label = f"{label} {text}".strip()[:MAX_LABEL]  # a period or an entity in a column of its own
             else:
-                yield _entry(label[:MAX_LABEL], head[:MAX_LABEL], corner, text, row[column].start, len(row), entities, calendar)
+                yield _entry(table, label[:MAX_LABEL], head[:MAX_LABEL], corner, text, row[column].start, len(row), entities, calendar)
 
 
-def _entry(label: str, head: str, corner: str, text: str, start: int, columns: int, entities: frozenset[str], calendar: Calendar) -> Entry:
+def _entry(
+    table: Table, label: str, head: str, corner: str, text: str, start: int, columns: int, entities: frozenset[str], calendar: Calendar
+) -> Entry:
     said = f"{label} {head}"
     words = words_of(said, entities)
     return Entry(
+        table,
         label,
         head,
         corner,
@@ -121,7 +127,8 @@ def _entry(label: str, head: str, corner: str, text: str, start: int, columns: i
 
 
 def _fits(entry: Entry, cell: Cell, wanted: frozenset[str]) -> float:
-    if not entry.spread & wanted or of_another(f"{entry.label} {entry.head}", cell.metrics):
+    own = cell.heard(entry.spread)
+    if not own & wanted or of_another(f"{entry.label} {entry.head}", cell.metrics):
         return 0.0
     if (
         cell.change != entry.changes
@@ -136,14 +143,57 @@ def _fits(entry: Entry, cell: Cell, wanted: frozenset[str]) -> float:
     if cell.own and entry.names & cell.entities and not entry.names & cell.own:
         return 0.0
     dated = _dated(entry.years, cell, entry.columns)
-    return dated + _matched(entry.words, entry.spread, wanted, cell) + 0.3 * (entry.at == cell.at != "") if dated > 0 else 0.0
+    return dated + _matched(entry.words, own, wanted, cell) + 0.3 * (entry.at == cell.at != "") if dated > 0 else 0.0
+
+
+def _of_stranger(entry: Entry, cell: Cell, answer: Answer) -> bool:
+    """Whether a table's cell belongs to a company that nobody asked about: its row or column names one, or stands beside that of the asked one."""
+    names = names_of(answer, cell.asked, cell.known)
+    if not names.own:
+        return False
+    if entry.names & names.own:
+        return False
+    if entry.names & names.others:
+        return True
+    rows, heads = _axes(answer, entry.table, names)
+    if (heads and _is_name(entry.head, cell)) or (rows and _is_name(entry.label, cell)):
+        return True
+    if cell.own and not entry.names & cell.entities and above(answer, entry.table.start, (cell.own, cell.entities - cell.own)) == 1:
+        return True
+    return bool(names.others) and above(answer, entry.table.start, (names.own, names.others)) == 1
+
+
+def _axes(answer: Answer, table: Table, names: Names) -> tuple[bool, bool]:
+    """Whether the asked company is named among the rows and among the heads of a table."""
+    key = ("axes", table.start, names)
+    kept: list[tuple[bool, bool]] = answer.kept.get(key, [])
+    if not kept:
+        labels = " ".join(cell.text for row in table.rows[:200] for cell in row[:2] if not any(c.isdigit() for c in cell.text))
+        heads = " ".join(table.head[1:])
+        kept = answer.kept[key] = [(bool(_names_in(labels) & names.own), bool(_names_in(heads) & names.own))]
+    return kept[0]
+
+
+def _names_in(text: str) -> frozenset[str]:
+    return frozenset(w.lower() for w in re.findall(r"\w+", text))
+
+
+def _is_name(label: str, cell: Cell) -> bool:
+    """Whether a label names neither a metric nor a period nor a unit, but something else: a company, an industry."""
+    telling = words_of(AVERAGE.sub(" ", CHANGE.sub(" ", label))) - _UNIT_WORDS - _TIMES
+    return bool(telling) and not spread(telling) & cell.weights.keys() and not metrics_in(label) and not cell.heard(telling) & cell.words
+
+
+_TIMES: Final = frozenset(
+    ["yr", "actual", "reported", "current", "prior", "previous", "latest", "ttm", "ltm", "quarter", "result", "comment"]
+)
 
 
 def _matched(words: frozenset[str], own: frozenset[str], wanted: frozenset[str], cell: Cell) -> float:
     """Words that label and head share with the cell, less those that they have besides."""
     shared = sum(2 * cell.weights.get(w, 0.5) for w in own & wanted)
     strange = sum(
-        1 for w in words - wanted - _UNIT_WORDS if not CHANGE.fullmatch(w) and not AVERAGE.fullmatch(w) and not spread((w,)) & wanted
+        1 for w in words - wanted - _UNIT_WORDS if not CHANGE.fullmatch(w) and not AVERAGE.fullmatch(w) and not cell.heard((w,)) & wanted
     )
     return max(0.1, shared - 0.75 * strange)
 

@@ -283,7 +283,9 @@ _NEXT_EQUATION: Final = re.compile(r"[,;]\s+(?=[^=,;]*[A-Za-z][^=,;]*=)")
 
 def _has_operator(tail: str, figures: Sequence[Number], offset: int) -> bool:
     first_end = figures[0].end - offset
-    if re.search(r"[*×÷+/^]\s*\(?\$?\s*$|\d\s*\)?\s*[-−–]\s*$|\)\s*[*×÷+/^-]", tail[: figures[0].start - offset]):
+    if _FACTOR.search(tail[: figures[0].start - offset].rstrip()) or re.search(
+        r"[*×÷+/^]\s*\(?\$?\s*$|\d\s*\)?\s*[-−–]\s*$|\)\s*[*×÷+/^-]", tail[: figures[0].start - offset]
+    ):
         return True
     return bool(_OPERATOR.match(tail, max(0, first_end))) or bool(re.match(r"\s*[*×÷+/^]|\s+[-−–]\s+[\d$(]", tail[first_end:]))
 
@@ -293,7 +295,16 @@ def _is_operand(sentence: str, start: int, end: int) -> bool:
     before, after = before.removesuffix("**"), after.removeprefix("**")  # bold, not a product
     if sentence[max(0, start - 1) : start] == "+" and (start < 2 or sentence[start - 2] in " \t(:|~≈=>"):
         before = ""  # a sign
-    return before[-1:] in ("*", "×", "÷", "+", "/") or after[:1] in ("*", "×", "÷", "+", "/")
+    if _RATE.match(after) and not sentence[end : end + 1].isspace():
+        after = ""  # a unit: `¥130/$`, `$3.09/gal`
+    return before[-1:] in ("*", "×", "÷", "+", "/") or after[:1] in ("*", "×", "÷", "+", "/") or bool(_FACTOR.search(before))
+
+
+_FACTOR: Final = re.compile(r"(?:[)\d%]\s*[xX]|\b(?:multipl(?:y|ied|ying)|divid(?:e|ed|ing))\b(?:\s+[\w'’]+){0,3}\s+by)$")
+"""Before a figure that something is multiplied with or divided by: `(a / b) x 100`, `multiply it by 100`."""
+
+
+_RATE: Final = re.compile(r"/(?:[$€£¥](?!\s?\d)|[A-Za-z]{1,12}\b(?!\s*[/=]))")
 
 
 # -- ways to find the answer -----------------------------------------------------------------------------------------

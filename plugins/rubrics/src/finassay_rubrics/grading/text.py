@@ -6,6 +6,8 @@ from typing import Final
 
 from attrs import evolve, frozen
 
+from finassay_rubrics.grading.markup import without_markup
+
 MAX_ANSWER: Final = 120_000
 """Characters of an answer that are read: forty pages."""
 MAX_RUN: Final = 80
@@ -66,7 +68,7 @@ class Plain:
 
 def plain(answer: str, *, spelled: bool = False) -> Plain:
     """The text that figures are looked for in. `spelled` also puts `twelve` as 12."""
-    answer = answer[:MAX_ANSWER]
+    answer = without_markup(answer[:MAX_ANSWER])
     answer, cuts = _without_runs(answer)
     made = _made(answer, spelled=spelled)
     return made if len(cuts) < 2 else evolve(made, cuts=tuple(cuts))

@@ -7,7 +7,7 @@ from typing import Final
 CHANGE: Final = re.compile(
     r"\b(chang\w*|differenc\w*|delta|growth|grew|grow(?:s|ing)?|increas\w*|decreas\w*|declin\w*|fell|fall\w*|drop\w*|rose|ris\w*|slip\w*|eas(?:ed|es|ing)|lower\w*"
     r"|higher|improv\w*|worsen\w*|widen\w*|narrow\w*|contract(?:ed|ing|ion|s)?|expand\w*|up|down|less|more|added|lost|gain\w*|effect|year[- ]on[- ]year"
-    r"|year[- ]over[- ]year|yoy)\b",
+    r"|year[- ]over[- ]year|yoy|cagr|compound\w*)\b",
     re.IGNORECASE,
 )
 _BALANCE: Final = r"(?:assets?|equity|inventor\w+|receivables?|payables?|property|pp&e|capital|shares?|balances?|loans?|deposits?|debt|price|selling|revenue per|rate|tonnage)"
@@ -89,7 +89,53 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "runway": ("cash", "last"),
     "amortisation": ("amortization",),
     "labour": ("labor",),
+    "ffo": ("fund", "operation"),
+    "affo": ("adjusted", "fund", "operation"),
+    "noi": ("net", "operating", "income"),
+    "noplat": ("net", "operating", "profit", "tax"),
+    "nopat": ("net", "operating", "profit", "tax"),
+    "arr": ("annual", "recurring", "revenue"),
+    "nrr": ("net", "revenue", "retention"),
+    "arpu": ("average", "revenue", "user", "per"),
+    "rpo": ("remaining", "performance", "obligation"),
+    "aum": ("asset", "under", "management"),
+    "nav": ("net", "asset"),
+    "cet": ("common", "equity", "tier", "capital"),
+    "nco": ("net", "charge-off"),
+    "npl": ("nonperforming", "non-performing", "loan"),
+    "ltv": ("loan", "to"),
+    "opex": ("operating", "expense"),
+    "ebit": ("operating", "income", "profit"),
+    "ppop": ("pre-provision", "profit"),
+    "etr": ("effective", "tax", "rate"),
+    "asm": ("available", "seat", "mile", "capacity"),
+    "casm": ("cost", "available", "seat", "mile"),
+    "gmv": ("gross", "merchandise", "volume"),
+    "fx": ("foreign", "currency", "exchange"),
+    "forex": ("foreign", "currency", "exchange"),
 }
+_ALIKE: Final = (
+    ("lag", "delay", "delayed", "lagged", "late"),
+    ("adverse", "unfavorable", "unfavourable", "headwind"),
+    ("favorable", "favourable", "tailwind"),
+    ("congestion", "bottleneck"),
+    ("elevated", "higher"),
+    ("inflation", "inflationary"),
+    ("layoff", "redundancy"),
+    ("writedown", "write-down", "impairment", "writeoff", "write-off"),
+    ("divestiture", "divestment", "disposal"),
+    ("litigation", "lawsuit"),
+    ("employee", "staff", "personnel"),
+    ("wage", "salary", "compensation"),
+    ("shipment", "volume"),
+    ("client", "customer"),
+    ("shipping", "freight"),
+    ("ratified", "approved"),
+)
+"""Words that say the same."""
+for _group in _ALIKE:
+    for _word in _group:
+        SYNONYMS[_word] = (*SYNONYMS.get(_word, ()), *(other for other in _group if other != _word))
 """Words that stand for others, in the stems of `words_of`."""
 
 
@@ -107,3 +153,28 @@ def spread(words: Iterable[str]) -> frozenset[str]:
                 found.update((part, stem(part)))
                 found.update(SYNONYMS.get(part, ()))
     return frozenset(found)
+
+
+def initials_of(text: str) -> dict[str, frozenset[str]]:
+    """The acronyms that a text's words can be shortened to, each with the words: `funds from operations per share` to `ffo`."""
+    tokens = [t.lower() for t in re.findall(r"[A-Za-z]+", text)][:MAX_TOKENS]
+    found: dict[str, frozenset[str]] = {}
+    for run in (tokens, [t for t in tokens if t not in _SMALL]):
+        for first in range(len(run)):
+            for length in range(3, 6):
+                part = run[first : first + length]
+                if len(part) == length and part[0] not in _SMALL and part[-1] not in _SMALL:
+                    found.setdefault("".join(t[0] for t in part), frozenset(_singular(t) for t in part if t not in _SMALL))
+    return found
+
+
+MAX_TOKENS: Final = 40
+_SMALL: Final = frozenset(
+    ["a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "on", "or", "per", "states", "that", "the", "to", "was", "with"]
+)
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

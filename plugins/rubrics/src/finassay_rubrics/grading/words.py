@@ -22,7 +22,7 @@ UP: Final = re.compile(
     re.IGNORECASE,
 )
 FLAT: Final = re.compile(
-    r"\b(flat|unchanged|stable|steady|constant(?![- ]currenc)|same|no change|little changed|nothing|(?:do|does|did) not (?:matter|change))\b",
+    r"\b(flat|unchanged|stable|steady|constant(?![- ]currenc)|same(?![-\s](?:store|propert|restaurant|period|quarter|year|time|centre|center|shop|site|clinic|facilit))|no change|little changed|nothing|(?:do|does|did) not (?:matter|change))\b",
     re.IGNORECASE,
 )
 GOOD: Final = re.compile(r"\b(improv\w*|better|strengthen\w*|stronger|recover\w*)\b", re.IGNORECASE)
@@ -116,6 +116,23 @@ def judged(text: str) -> str | None:
         return None
     match, name = min(found, key=lambda one: one[0].start())
     return f"not {name}" if _denied_at(text, match.start()) else name
+
+
+_ABOVE: Final = re.compile(
+    r"\b(?:above|exceed(?:s|ed|ing)?|in excess of|beyond|outside|breach(?:es|ed)?|over (?=the|its|their|management))\b", re.IGNORECASE
+)
+_BELOW: Final = re.compile(
+    r"\b(?:below|within|inside|beneath|under (?=the|its|their|management)|meets?|met|complies|compliant|in line with)\b", re.IGNORECASE
+)
+
+
+def side(text: str) -> str:
+    """`above` or `below`: on which side of a mark a text puts something, by the first word that tells; empty for none."""
+    found = sorted((m.start(), name) for name, pattern in (("above", _ABOVE), ("below", _BELOW)) for m in islice(pattern.finditer(text), 4))
+    if not found:
+        return ""
+    at, name = found[0]
+    return {"above": "below", "below": "above"}[name] if _denied_at(text, at) else name
 
 
 def names(

@@ -39,6 +39,11 @@ _AWAY: Final = re.compile(
     re.IGNORECASE,
 )
 """What parts a year from the figure that follows it."""
+_COMPARES: Final = re.compile(
+    r"^[\s)*,(]*(?:\w+\s+){0,2}?(?:from|against|versus|vs\.?|compared (?:to|with)|up from|down from|after)\s+(?:about |approximately )?[(+\-−–]?[$€£¥]?(?:[A-Z]{3}\s?)?$",
+    re.IGNORECASE,
+)
+"""Between a figure and the one that it is compared with."""
 _OWN_FIGURE: Final = re.compile(
     r"^\s*(?:[:=]|was\b|is\b|were\b)\s*(?:about |approximately )?[(+\-−–]?\s?(?:[$€£¥]|[A-Z]{3}\s)?\s?[(+\-−–]?[\d.]"
 )
@@ -188,6 +193,7 @@ def years_of(
         return found
     for first, last in ((0, sum(p[1] <= marks[0][0] for p in places)), (sum(p[0] < marks[-1][1] for p in places), len(places))):
         between = any(marks[0][1] <= start < marks[-1][0] for start, _ in places)
+        between = between or (first > 0 and "(" in sentence[marks[0][1] : marks[-1][0]])  # `of 94 in 2022 (2021: 86), with 10.3%`
         if last - first == len(marks) > 1 and not between:  # a list of figures and a list of years
             found[first:last] = [year for _, _, year in marks]
     return found
@@ -195,6 +201,7 @@ def years_of(
 
 def _beside(sentence: str, places: Sequence[tuple[int, int]], marks: Sequence[tuple[int, int, str]]) -> list[str | None]:
     found: list[str | None] = []
+    compared = _compared(sentence, places, marks)
     at = 0  # marks before `at` end before the figure
     for index, (start, end) in enumerate(places):
         while at < len(marks) and marks[at][1] <= start:
@@ -205,8 +212,22 @@ def _beside(sentence: str, places: Sequence[tuple[int, int]], marks: Sequence[tu
         near = following is not None and following[0] < next_figure
         if following is not None and near and _OWN_FIGURE.match(sentence[following[1] : following[1] + 40]):
             following, near = None, False
+        if following is not None and not near and index in compared:
+            following = None
         found.append(_year_of(sentence, (start, end), preceding, following, near=near))
     return found
+
+
+def _compared(sentence: str, places: Sequence[tuple[int, int]], marks: Sequence[tuple[int, int, str]]) -> frozenset[int]:
+    """Figures before one that is compared with: of `EUR 742 million, 7.8% against 9.6% in 2021` the first two. The year is the last one's."""
+    found: set[int] = set()
+    ends = [mark[1] for mark in marks]
+    for index in range(len(places) - 2, -1, -1):
+        (_, end), (start, _) = places[index], places[index + 1]
+        parted = bisect_left(ends, end) != bisect_left(ends, start)
+        if not parted and (index + 1 in found or _COMPARES.match(sentence[end : min(start, end + REACH)])):
+            found.add(index)
+    return frozenset(found)
 
 
 def _year_of(
