@@ -42,6 +42,8 @@ class Cell:
     weights: Mapping[str, float] = field(factory=dict, eq=False)
     """What a word tells: less, the more cells of the rubric have it. A word that is not here counts 1."""
     calendar: Calendar = PLAIN
+    of_year: str = ""
+    """The year that a change is of, where its text names one year alone: `2022 organic growth`."""
     growth: bool = False
     """Whether a growth is what is asked for: the word then tells no direction."""
     at: str = ""
@@ -116,6 +118,7 @@ def cell_of(text: str, period: str, entities: Iterable[str] = (), *, change: boo
         frozenset(names),
         calendar=calendar,
         at=at_in(text),
+        of_year=years[0] if moves and len(years) == 1 and ".." not in period else "",
         growth=bool(re.search(r"\bgrowth\b", text, re.IGNORECASE)),
         part=part_in(text) or part_in(period),
         metrics=metrics_in(text),

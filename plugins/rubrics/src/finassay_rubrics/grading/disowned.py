@@ -7,9 +7,7 @@ from typing import Final
 from attrs import evolve
 
 from finassay_rubrics.grading.answer import Sentence
-from finassay_rubrics.grading.cells import Cell
 from finassay_rubrics.grading.numbers import Number
-from finassay_rubrics.grading.vocabulary import spread
 from finassay_rubrics.grading.years import Calendar, years_in
 
 _AROUND: Final = 160
@@ -34,14 +32,6 @@ _PUT_RIGHT: Final = re.compile(
     r"^(?:[^.]|\.(?=\d)){0,60}?\b(?:but|however|yet)\b[^.;]{0,30}\b(?:correct|actual|true|right|real|accurate)\s+(?:\w+\s+){0,3}?(?:is|was|being|:)",
     re.IGNORECASE,
 )
-_CORRECTION: Final = re.compile(
-    r"^\W*(?:correction|erratum|corrigendum)\b"
-    r"|\b(?:figures?|numbers?|amounts?|values?|answers?|statements?)\b[^.;,]{0,40}\b(?:is|was|are|were)\s+(?:wrong|incorrect|mistaken|erroneous|false|inaccurate|an? (?:error|mistake|typo))\b"
-    r"|\bI (?:made|must correct|need to correct|should correct)\b[^.;]{0,40}\b(?:mistake|error|figure|number|amount|that|this|myself)\b",
-    re.IGNORECASE,
-)
-_ABOVE: Final = re.compile(r"\b(?:above|earlier|previous(?:ly)?|first|initial(?:ly)?|correction|erratum|corrigendum|I)\b", re.IGNORECASE)
-
 _CANDIDATES: Final = re.compile(
     r"\b(?:candidates?|options?|possibilit(?:y|ies)|possible (?:values?|figures?|answers?|amounts?)|guess(?:es)?|could be|may be|might be|one of|any of|choices?)\b",
     re.IGNORECASE,
@@ -107,15 +97,3 @@ def denied(text: str, start: int, end: int) -> bool:
         return True
     told = _ELSEWHERE.search(before)
     return told is not None and not _TURN.search(told[0])
-
-
-def takes_back(one: Sentence, cell: Cell) -> bool:
-    """Whether a sentence takes back what was said of the cell before: `Correction: the 2021 figure above is wrong`."""
-    if not _CORRECTION.search(one.text) or not _ABOVE.search(one.text):
-        return False
-    years = years_in(one.text, cell.calendar)
-    if cell.years and years and not set(years) & set(cell.years):
-        return False
-    others = {w for w, weight in cell.weights.items() if weight >= 0.5} - cell.words
-    said = one.about(cell.entities)
-    return not said & others or bool(said & spread(cell.words))

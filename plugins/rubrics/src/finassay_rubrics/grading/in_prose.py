@@ -14,7 +14,8 @@ from finassay_rubrics.grading.averages import is_average
 from finassay_rubrics.grading.cells import Cell, Given
 from finassay_rubrics.grading.companies import of_other_company
 from finassay_rubrics.grading.compare import can_be
-from finassay_rubrics.grading.disowned import denied, listed, takes_back, with_list
+from finassay_rubrics.grading.corrections import taken_back
+from finassay_rubrics.grading.disowned import denied, listed, with_list
 from finassay_rubrics.grading.headings import above
 from finassay_rubrics.grading.in_tables import scaled
 from finassay_rubrics.grading.locate import words_of
@@ -93,12 +94,11 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
     year: str | None = None
     wanted = spread(cell.words)
     looked = unnamed = 0
+    begins = taken_back(answer, cell)
     for place, one in enumerate(answer.sentences):
         said = _about(one, cell)
         about = bool((said | topic) & wanted)
-        if takes_back(one, cell):
-            best, alternatives, sure = None, [], []
-        if one.results and looked < MAX_CANDIDATES and (about or unnamed < MAX_UNNAMED):
+        if one.results and one.start >= begins and looked < MAX_CANDIDATES and (about or unnamed < MAX_UNNAMED):
             looked += min(len(one.results), MAX_FIGURES)
             unnamed += 0 if about else min(len(one.results), MAX_FIGURES)
             for candidate in (_scaled(c, one, cell, answer) for c in _ranked(one, cell, topic, year, answer)):

@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 from finassay_rubrics.grading.answer import Answer
 from finassay_rubrics.grading.cells import Cell, Given, at_in
 from finassay_rubrics.grading.compare import can_be
+from finassay_rubrics.grading.corrections import taken_back
 from finassay_rubrics.grading.headings import above
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.names import Names, names_of
@@ -61,9 +62,9 @@ class Entry:
 def from_tables(answer: Answer, cell: Cell) -> Given:
     """The figure whose row and column speak most of the cell; of equals the first."""
     best: tuple[float, Given] = (0.0, Given())
-    wanted = spread(cell.words)
+    wanted, begins = spread(cell.words), taken_back(answer, cell)
     for entry in entries_of(answer, cell.entities, cell.calendar):
-        fit = _fits(entry, cell, wanted)
+        fit = _fits(entry, cell, wanted) if entry.start >= begins else 0.0
         if fit > best[0] and not _of_stranger(entry, cell, answer) and (found := _figure(entry, cell, answer)):
             main, hedges = found
             named = cell.share(dict.fromkeys(cell.heard(entry.spread), 1.0))
@@ -87,6 +88,7 @@ def _entries(table: Table, answer: Answer, entities: frozenset[str], calendar: C
     caption = answer.text[max(0, table.start - 200) : table.start].rstrip().rpartition("\n")[2]
     corner = f"{caption if head_scale(caption) and not years_in(caption) else ''} {table.head[0] if table.head else ''}".strip()
     section = above = ""
+    heads = _whole_heads(table.head)
     for row in table.rows:
         if row[0].text and not any(c.text for c in row[1:]):
             section = row[0].text
@@ -94,12 +96,29 @@ def _entries(table: Table, answer: Answer, entities: frozenset[str], calendar: C
         above = row[0].text or above
         label = f"{section} {row[0].text or above}".strip()
         for column in range(1, len(row)):
-            head = table.head[column] if column < len(table.head) else ""
+            head = heads[column] if column < len(heads) else ""
             text = row[column].text
             if not any(c.isdigit() for c in text) or (years_in(text) and not numbers(text, answer.ignore)):
                 label = f"{label} {text}".strip()[:MAX_LABEL]  # a period or an entity in a column of its own
             else:
                 yield _entry(table, label[:MAX_LABEL], head[:MAX_LABEL], corner, text, row[column].start, len(row), entities, calendar)
+
+
+def _whole_heads(heads: tuple[str, ...]) -> list[str]:
+    """Heads, those of a year alone with the metric of the head before them: `EBITDA margin 2019 | 2020 | 2021 | Average`."""
+    found: list[str] = []
+    metric = ""
+    for place, head in enumerate(heads):
+        bare = not words_of(AVERAGE.sub(" ", head)) - _UNIT_WORDS - _TIMES
+        if place and not bare:
+            metric = _without_years(head) if years_in(head) and not CHANGE.search(head) else ""
+        more = bool(metric) and bare and bool(years_in(head) or AVERAGE.search(head))
+        found.append(f"{metric} {head}" if more else head)
+    return found
+
+
+def _without_years(head: str) -> str:
+    return re.sub(r"\b(?:FY\s?)?(?:(?:19|20)\d\d|['’]\d\d)\b", " ", head, flags=re.IGNORECASE).strip()
 
 
 def _entry(
@@ -141,6 +160,8 @@ def _fits(entry: Entry, cell: Cell, wanted: frozenset[str]) -> float:
     if entry.at and cell.at and entry.at != cell.at:
         return 0.0
     if cell.own and entry.names & cell.entities and not entry.names & cell.own:
+        return 0.0
+    if cell.of_year and entry.years and cell.of_year not in entry.years:
         return 0.0
     dated = _dated(entry.years, cell, entry.columns)
     return dated + _matched(entry.words, own, wanted, cell) + 0.3 * (entry.at == cell.at != "") if dated > 0 else 0.0

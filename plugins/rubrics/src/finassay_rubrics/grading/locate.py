@@ -295,6 +295,10 @@ def _is_operand(sentence: str, start: int, end: int) -> bool:
     before, after = before.removesuffix("**"), after.removeprefix("**")  # bold, not a product
     if sentence[max(0, start - 1) : start] == "+" and (start < 2 or sentence[start - 2] in " \t(:|~≈=>"):
         before = ""  # a sign
+    if re.match(r"[*_](?![\w($€£*])", sentence[end:]):
+        after = ""  # emphasis
+    if re.search(r"(?:^|[\s:(])[*_]$", sentence[:start]):
+        before = ""
     if _RATE.match(after) and not sentence[end : end + 1].isspace():
         after = ""  # a unit: `¥130/$`, `$3.09/gal`
     return before[-1:] in ("*", "×", "÷", "+", "/") or after[:1] in ("*", "×", "÷", "+", "/") or bool(_FACTOR.search(before))
