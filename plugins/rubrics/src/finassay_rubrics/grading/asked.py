@@ -83,7 +83,7 @@ def expected_of_key(key: str, question: str) -> Expected | None:
     value = _plain(-abs(number.value) if number.bracketed else number.value)
     in_money = number.kind == "plain" and bool(_SCALE.search(question))
     kind: UnitKind = "amount" if in_money else "times" if number.kind == "plain" else number.kind
-    scale = (number.scale or _scale(question)) if kind == "amount" else Decimal(1)
+    scale = (number.scale or scale_asked(question)) if kind == "amount" else Decimal(1)
     step = min(0, int(value.as_tuple().exponent))
     tolerance = Tolerance(rule="stated precision", abs=Decimal(5).scaleb(step - 1))
     return Expected(value, kind, scale, tolerance, None)
@@ -93,6 +93,17 @@ def _plain(value: Decimal) -> Decimal:
     return value.to_integral_value() if value == value.to_integral_value() else value.normalize()
 
 
-def _scale(question: str) -> Decimal:
+def scale_asked(question: str) -> Decimal:
+    """The scale in which a question wants amounts: 1,000,000 for `in USD millions`; 1 where it says none."""
     found = _SCALE.search(question)
     return Decimal(10) ** _POWERS[(found[1] or found[2]).lower()] if found else Decimal(1)
+
+
+_PLACES: Final = re.compile(r"\b(\d|zero|one|two|three|four|five|six)\s+(?:decimals?\b|decimal\s+(?:place|point|digit)s?)", re.IGNORECASE)
+_COUNTS: Final = {"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+
+
+def decimals_asked(question: str) -> int | None:
+    """To how many decimals a question wants its figures; None where it says nothing, or several things."""
+    told = {_COUNTS.get(m[1].lower(), int(m[1]) if m[1].isdigit() else 0) for m in _PLACES.finditer(question)}
+    return told.pop() if len(told) == 1 else None

@@ -5,11 +5,12 @@ from decimal import Decimal
 from attrs import define, evolve, field
 
 from finassay_rubrics.grading.cells import Cell, Given, given
-from finassay_rubrics.grading.compare import Expected, accepts, expected_of
+from finassay_rubrics.grading.compare import Expected, accepts
 from finassay_rubrics.grading.in_prose import from_to
 from finassay_rubrics.grading.numbers import Number
 from finassay_rubrics.grading.reading import Read, Reading
 from finassay_rubrics.grading.score import Found
+from finassay_rubrics.grading.single import by_query, settled
 from finassay_rubrics.grading.view import RubricView, numeric_routes
 from finassay_rubrics.grading.vocabulary import LOSS, OUTFLOW, PROFIT
 from finassay_rubrics.grading.words import DOWN, UP
@@ -51,6 +52,13 @@ class Figures:
         return self._given[cell]
 
     def _look(self, criterion: Criterion, cell: Cell) -> tuple[Given, Read]:
+        found, read = self._by_criterion(criterion, cell)
+        if self.view.target is None:
+            return found, read
+        other = settled(found, by_query(self.reading.main.answer.text, self.view.target, cell))
+        return other, read if other is found else self.reading.main
+
+    def _by_criterion(self, criterion: Criterion, cell: Cell) -> tuple[Given, Read]:
         for way in self.reading.ways(cell.kind):
             read = self.reading.way(way)
             found = given(read.answer, cell)
@@ -75,7 +83,7 @@ class Figures:
     def _compared(self, found: Given, criterion: Criterion, route: Route, cell: Cell) -> Found:
         if not found.figures:
             return Found("unmet", "the answer gives no figure for it", by=PROGRAM)
-        expected = expected_of(route)
+        expected = self.view.expected(route)
         size = (cell.change and "absolute" in route.sign_rule) or "size" in route.sign_rule
 
         def fits(number: Number, label: str) -> bool:

@@ -102,6 +102,8 @@ class Expected:
     """Its code; empty where it may be any."""
     digits: int = 0
     """Significant digits that a rounded figure must at least show."""
+    coarsest: int | None = None
+    """Decimals (negative: zeros before the point) from which a figure may show fewer digits, since it was asked for no finer."""
 
 
 def expected_of(route: Route) -> Expected:
@@ -217,10 +219,11 @@ def _fits(value: Decimal, decimals: int, expected: Expected, profile: Profile) -
     target, tolerance = expected.value, expected.tolerance
     if _rounds_to(value, decimals, expected):
         return True
-    band = max(tolerance.abs if tolerance.rule == "band" else Decimal(0), tolerance.rel * abs(target))
+    generous = tolerance.rule == "band" or (profile == "lenient" and expected.decimals is not None)
+    band = max(tolerance.abs if generous else Decimal(0), tolerance.rel * abs(target))
     if tolerance.rule != "exact" and _in_band(value, target, band, tolerance.inclusive):
         return True
-    return profile == "lenient" and abs(value - target) <= _lenient(target)
+    return profile == "lenient" and abs(value - target) <= _lenient(target, expected.decimals)
 
 
 def _rounds_to(value: Decimal, decimals: int, expected: Expected) -> bool:
@@ -234,7 +237,8 @@ def _rounds_to(value: Decimal, decimals: int, expected: Expected) -> bool:
     if decimals >= known:  # the answer is at least as fine as what is known
         half = Decimal(5).scaleb(-known - 1)
         return value == target or (_in_band(value, target, half, "both") and expected.tolerance.rule == "stated precision")
-    if expected.digits and value != target and _digits(value, decimals) < expected.digits:
+    as_asked = expected.coarsest is not None and decimals >= expected.coarsest
+    if expected.digits and value != target and _digits(value, decimals) < expected.digits and not as_asked:
         return False
     step = Decimal(1).scaleb(-decimals)
     return value in (target.quantize(step, ROUND_HALF_UP), target.quantize(step, ROUND_HALF_EVEN))
@@ -249,8 +253,13 @@ def _in_band(value: Decimal, target: Decimal, band: Decimal, inclusive: str) -> 
     return target - band <= value < target + band if inclusive == "lower" else abs(value - target) <= band
 
 
-def _lenient(target: Decimal) -> Decimal:
-    """0.1 % of the value, and one unit in the last place of a key with three significant digits or more, whichever is larger."""
+def _lenient(target: Decimal, decimals: int | None = None) -> Decimal:
+    """0.1 % of the value, and one unit in the last place of a key with three significant digits or more, whichever is larger.
+
+    A value that was computed is the key at the decimals that an answer must state at least.
+    """
+    if decimals is not None and -int(target.as_tuple().exponent) > decimals:
+        target = target.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
     shown = target.normalize()
     digits = len(shown.as_tuple().digits)
     place = Decimal(1).scaleb(int(shown.as_tuple().exponent)) if digits >= 3 and int(shown.as_tuple().exponent) <= 0 else Decimal(0)

@@ -9,11 +9,14 @@ from typing import Final
 from attrs import define, evolve, field
 
 from finassay.api.research import Question
+from finassay_rubrics.grading.asked import decimals_asked, scale_asked
 from finassay_rubrics.grading.cells import Cell, cell_of
 from finassay_rubrics.grading.companies import words_known
-from finassay_rubrics.grading.compare import Profile, kind_of
+from finassay_rubrics.grading.compare import Expected, Profile, expected_of, kind_of
 from finassay_rubrics.grading.dates import dates
-from finassay_rubrics.grading.locate import words_of
+from finassay_rubrics.grading.locate import Target, words_of
+from finassay_rubrics.grading.names import aliases_in, issuer_words
+from finassay_rubrics.grading.single import target_of_rubric
 from finassay_rubrics.grading.whose import EXPECTS
 from finassay_rubrics.grading.years import Calendar, ends_named, years_in
 from finassay_rubrics.metrics.entities import entities
@@ -39,9 +42,12 @@ class RubricView:
     """Whether figures of more than one entity are expected."""
     reference: tuple[str, date] | None = field(init=False)
     """A fiscal year and its end, where the rubric tells it."""
+    target: Target | None = field(init=False)
+    """What the query asks for, where that is a single figure."""
     weights: Mapping[str, float] = field(init=False, factory=dict)
     """What a word of a metric tells: less, the more metrics of the rubric have it."""
     _known: frozenset[str] = field(init=False, factory=frozenset)
+    _issuers: frozenset[str] = field(init=False, factory=frozenset)
     _cells: dict[tuple[str, str], Cell] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -49,7 +55,11 @@ class RubricView:
         named = {c.entity for c in self.rubric.criteria if c.entity}
         self.entities = tuple(sorted(publishers | named))
         self.several = len(named) > 1
-        told = bool(named) or bool(entities(Question(id="query", text=self.rubric.query)))
+        self.target = target_of_rubric(self.rubric)
+        query = entities(Question(id="query", text=self.rubric.query))
+        named_words = issuer_words((*self.entities, *query))
+        self._issuers = named_words | aliases_in(self.rubric.query, named_words)
+        told = bool(named) or bool(query)
         texts = (self.rubric.query, *self.entities, *(c.text for c in self.rubric.criteria))
         self._known = words_known(texts) if told else frozenset()
         self.reference = None if self.several else _reference(self.rubric)
@@ -86,7 +96,20 @@ class RubricView:
         own = (own - shared) or own  # `Bank` tells no bank from another
         past = bool(cell.years) and max(cell.years) <= str(self.rubric.cutoff.year) and not EXPECTS.search(criterion.text)
         own = own if self.several else frozenset()
-        return evolve(cell, words=words, kind=kind, own=own, weights=self.weights, calendar=calendar, reported=past, known=self._known)
+        cell = evolve(cell, words=words, kind=kind, own=own, weights=self.weights, calendar=calendar, reported=past)
+        return evolve(cell, known=self._known, issuers=self._issuers)
+
+    def expected(self, route: Route) -> Expected:
+        """What a route expects. An amount that is asked for in a coarser scale than it is stored in may be as coarse as was asked for.
+
+        Where a query says no decimals, people take one: `$8.7 billion` for 8,738 million asked for in billions.
+        """
+        expected = expected_of(route)
+        asked, decimals = scale_asked(self.rubric.query), decimals_asked(self.rubric.query)
+        decimals = 1 if decimals is None and self.profile == "lenient" else decimals
+        if not expected.digits or decimals is None or asked <= expected.scale:
+            return expected
+        return evolve(expected, coarsest=decimals - int((asked / expected.scale).log10()))
 
     def years(self) -> list[str]:
         """The fiscal years of all routes, sorted."""
