@@ -119,7 +119,7 @@ def test_a_person_decides_from_the_command_line(rubrics, tmp_path):
     made = tmp_path / "larkspur"
     shutil.copytree(rubrics / "larkspur", made)
     assert "wait for a person" in run("queue", made)
-    assert json.loads(run("queue", made, "O4"))["item"] == "O4"
+    assert json.loads(run("queue", made, "O4", "--json"))["item"] == "O4"
     assert "--by says who" in run("queue", made, "O4", "--accept", code=1)
     assert "nothing of the name" in run("queue", made, "O9", "--drop", "--by", "desk", code=1)
     quote = "freight and resin cost more than the year before"

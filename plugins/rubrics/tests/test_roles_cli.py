@@ -45,7 +45,7 @@ def run(*arguments, code=0):
     if isinstance(result.exception, FinassayError):
         assert "\n" not in str(result.exception)
         return str(result.exception)
-    return result.output
+    return result.stdout if arguments[0] == "context" else result.output  # a context is data; what it cost stands beside it
 
 
 def role_of(sent):
@@ -66,7 +66,7 @@ CAREFUL = says(
     contextualizer=reading(QUERY, date(2024, 3, 31)),
     composer=MOVED,
     global_reviewer={"findings": []},
-    signature={"parts": [{"deliverable": "report", "metric": "net_margin"}], "issuers": "one issuer", "periods": "one period"},
+    signature={"parts": [{"deliverable": "report", "metric": "net_margin", "ways": []}], "issuers": "one issuer", "periods": "one period"},
     criteria={
         "criteria": [
             {"text": "States the net profit margin for the period that is asked.", "principles": ["P01"]},

@@ -84,9 +84,10 @@ def _row(agent: AgentSummary, mixed: bool, some_open: bool) -> list[str | Text]:
 
 
 def spending_table(spending: Sequence[Spending]) -> Table:
-    """What models cost, by role and model; what is not known is said to be unknown."""
+    """What models cost, by stage where there are any, role and model; what is not known is said to be unknown."""
+    staged = any(one.stage for one in spending)
     table = Table(title=Text("models", style="bold"), title_justify="left", box=None, header_style="bold", pad_edge=False)
-    for name in ("role", "model"):
+    for name in ("stage", "role", "model") if staged else ("role", "model"):
         table.add_column(name, no_wrap=True)
     for name in ("calls", "stored", "failed", "input", "cached", "output", "reasoning", "$"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -94,6 +95,7 @@ def spending_table(spending: Sequence[Spending]) -> Table:
     for one in spending:
         tokens = (one.input_tokens, one.cached_tokens, one.output_tokens, one.reasoning_tokens)
         table.add_row(
+            *([Text(clean(one.stage, 40))] if staged else ()),
             Text(clean(one.role, 40)),
             Text(clean(one.model, 80)),
             *(f"{number:,}" for number in (one.calls, one.stored, one.failed)),

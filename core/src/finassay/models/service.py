@@ -25,7 +25,7 @@ from finassay.models.ledger import NAME, Budget, Entry, Ledger, now
 from finassay.models.limits import Limiter
 from finassay.models.patience import Patience, Waits, nobody_waits
 from finassay.models.prices import PriceTable, table_for
-from finassay.models.serving import served
+from finassay.models.serving import served, step
 from finassay.models.sound import sound_reply, sound_request
 from finassay.models.structured import Structured
 from finassay.records.masking import secrets_around, without_passages, without_secrets
@@ -340,7 +340,7 @@ def refuse_keys(provider: str, options: Mapping[str, Any]) -> None:
 
 def blank_entry(role: str, model: str, request: ChatRequest) -> Entry:
     """A ledger's line with who asked and whom."""
-    here = served()
+    here, now_in = served(), step()
     who = role if role == AGENT else request.role or role
     about = _UNPLAIN.sub("_", request.about[:MAX_ABOUT])  # a name, whatever a component puts there: no words of a prompt
-    return Entry(who or "unnamed", model, here.session, here.turn, about, when=now())
+    return Entry(who or "unnamed", model, here.session, here.turn, about, now_in.stage, now_in.attempt, when=now())

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from attrs import define
+from attrs import define, frozen
 
 
 @define
@@ -17,7 +17,18 @@ class Serving:
     """How often the session was held before and set aside: what was answered then is not answered again."""
 
 
+@frozen
+class Step:
+    """What a call is part of, where a component works in stages."""
+
+    stage: str = ""
+    attempt: int | None = None
+    """From 1: the try at what the stage makes."""
+
+
 _NOBODY = Serving()
+_NO_STEP = Step()
+_STEP: ContextVar[Step] = ContextVar("finassay_step", default=_NO_STEP)
 _SERVING: ContextVar[Serving] = ContextVar("finassay_serving", default=_NOBODY)
 _ALONE: list[Serving] = []
 """What a process that serves one session at a time serves, also in threads that a component starts."""
@@ -42,3 +53,19 @@ def serving(session: str, *, again: int = 0, alone: bool = False) -> Iterator[Se
         _SERVING.reset(token)
         if alone:
             _ALONE.remove(one)
+
+
+def step() -> Step:
+    """The stage and try that calls are made in here; blank where nobody said."""
+    return _STEP.get()
+
+
+@contextmanager
+def at_step(stage: str | None = None, attempt: int | None = None) -> Iterator[None]:
+    """Calls in this block belong to a stage, and to a try at it; what is not named stays as it is."""
+    before = _STEP.get()
+    token = _STEP.set(Step(before.stage if stage is None else stage, before.attempt if attempt is None else attempt))
+    try:
+        yield
+    finally:
+        _STEP.reset(token)

@@ -99,6 +99,8 @@ def _texts(signature: Signature, family: Mapping[str, Any]) -> Iterator[tuple[st
 
     for part in signature.parts:
         yield from filled(family["deliverable"].get(part.deliverable, ()), part.metric)
+        for way in part.ways:
+            yield from filled(family["way"][way], part.metric)
         if part.metric:
             metric = table().metrics.get(part.metric)
             yield from filled(family["metric"][metric.unit if metric else "other"]["criteria"], part.metric)
@@ -139,7 +141,7 @@ class ModelWriter:
             refused.extend(wrong)
             return kept or None, [f"{text[:120]!r} {why}" for text, why in wrong] + ([] if kept or wrong else ["there is no criterion"])
 
-        found = Ask(self._system(guidance), self._asked(signature), SCHEMA, read, "writer", "bank criteria").put(self.model)
+        found = Ask(self._system(guidance), self._asked(signature), SCHEMA, read, "writer", "bank criteria", "bank").put(self.model)
         if found.value is None:
             refused.append(("", f"{self.id} gave nothing usable: {found.last}"))
         return Written(found.value or (), tuple(dict.fromkeys(refused)))
@@ -152,7 +154,9 @@ class ModelWriter:
     def _asked(self, signature: Signature) -> str:
         kinds = [f"{d}: {vocabulary().deliverables[d].title}" for d in signature.deliverables]
         metrics = [f"{m}: {metric_title(m)}" for m in signature.metrics]
-        return "\n".join(("Kind of task:", signature.text, "", "Deliverables:", *kinds, "", "Metrics:", *metrics))
+        ways = [f"{way}: a metric {vocabulary().ways[way].title}" for way in signature.ways]
+        told = ("Kind of task:", signature.text, "", "Deliverables:", *kinds, "", "Metrics:", *metrics)
+        return "\n".join((*told, *(("", "Ways:", *ways) if ways else ())))
 
 
 def _sorted_out(rows: Sequence[Any], known: frozenset[str]) -> tuple[tuple[Criterion, ...], list[tuple[str, str]]]:

@@ -8,7 +8,8 @@ from attrs import frozen
 
 from finassay.api.guidance import Guidance, Rule
 from finassay.api.model import ChatModel
-from finassay_rubrics.bank.signature import ISSUERS, MAX_PARTS, PERIODS, Bindings, Part, Signature, checked, signature_of
+from finassay_rubrics.bank.asking import Bindings, Part, asks_nothing, ordered
+from finassay_rubrics.bank.signature import ISSUERS, MAX_PARTS, PERIODS, Signature, checked, signature_of
 from finassay_rubrics.bank.vocabulary import vocabulary
 from finassay_rubrics.metrics.table import table
 from finassay_rubrics.roles.fence import Fence
@@ -81,7 +82,9 @@ class ModelSigner:
         fallback, bindings = RuleSigner(rules).sign(query)[0], bind(query)
 
         def read(value: Mapping[str, Any]) -> tuple[Signature | None, list[str]]:
-            parts = tuple(sorted({Part(str(p["deliverable"]), line(p["metric"], 60)) for p in value["parts"]}))
+            parts = parts_from(value["parts"])
+            if not parts and asks_nothing(query, fallback.parts):
+                return Signature((), 0, 0), []
             problems = checked(parts) if 1 <= len(parts) <= MAX_PARTS else [f"{len(parts)} parts; 1 to {MAX_PARTS} are expected"]
             if problems:
                 return None, problems
@@ -90,7 +93,7 @@ class ModelSigner:
             wrong = _wrong(query, signature, bindings, rules)
             return (None, wrong) if wrong else (signature, [])
 
-        found = Ask(self._system, Fence.around(query).block("query", query), _schema(), read, "writer", "signature").put(self.model)
+        found = Ask(self._system, Fence.around(query).block("query", query), _schema(), read, "writer", "signature", "bank").put(self.model)
         return (found.value, "") if found.value else (fallback, f"by rule: of {self.id} nothing held: {found.last}")
 
     @cached_property
@@ -100,11 +103,26 @@ class ModelSigner:
         lists = (
             f"Deliverables: {', '.join(known.deliverables)}",
             f"Metrics: {', '.join(table().metrics)}",
+            "Ways:\n" + "\n".join(f"{way.id}: a metric {way.title}" for way in known.ways.values()),
             f"Nouns: {', '.join(sorted(known.nouns))}",
         )
         return "\n\n".join((prompt(ROLE), *([own] if own else []), *lists))
 
 
+def parts_from(entries: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
+    """The parts in a model's reply, each once, in order."""
+    found = {
+        Part(str(e["deliverable"]), line(e["metric"], 60), ordered(tuple(line(way, 40) for way in e.get("ways") or ()))) for e in entries
+    }
+    return tuple(sorted(found))
+
+
+def part_schema() -> dict[str, Any]:
+    """The JSON schema of a part."""
+    known = vocabulary()
+    return closed(deliverable=one_of(list(known.deliverables)), metric={"type": "string"}, ways=many(one_of(list(known.ways))))
+
+
 def _schema() -> dict[str, Any]:
-    part = closed(deliverable=one_of(list(vocabulary().deliverables)), metric={"type": "string"})
+    part = part_schema()
     return closed(parts=many(part), issuers=one_of(ISSUERS), periods=one_of(PERIODS))

@@ -58,11 +58,12 @@ def day_of(text: str) -> date:
 def command(query: str, cutoff: str, bank: Path | None, contextualizer: str, packs: tuple[str, ...]) -> None:
     """Take a query apart: signature, verbatim bindings, obligations, cutoff. Nothing is looked up.
 
-    QUERY is the text, or a file that holds it. Rules that the context breaks are told on standard error; no rubric is made of it then.
+    QUERY is the text, or a file that holds it. Rules that the context breaks, and what a model cost, are told on standard error; no rubric is
+    made of a context that breaks rules.
     """
     from finassay.catalog.catalog import Catalog
     from finassay_rubrics.bank.bank import read_bank
-    from finassay_rubrics.cli.generate import models_of
+    from finassay_rubrics.cli.generate import models_of, told_spending
     from finassay_rubrics.cli.guidance import guidance_of
     from finassay_rubrics.cli.roles import roles_of
     from finassay_rubrics.context.contextualize import STAGES, contextualize
@@ -72,7 +73,10 @@ def command(query: str, cutoff: str, bank: Path | None, contextualizer: str, pac
     catalog = Catalog.installed()
     guidance, models = guidance_of(catalog, packs), models_of(catalog, None)
     reader = roles_of(models, guidance, {"contextualizer": contextualizer}).contextualizer
-    made = contextualize(query_of(query), day_of(cutoff), bank=held, contextualizer=reader, rules=guidance.rules)
-    click.echo(json.dumps(made, indent=1, ensure_ascii=False))
-    for v in (v for stage in STAGES for v in violations(made, stage, guidance.rules)):
-        click.echo(f"rule {v.rule}: {v.place}: {v.reason}", err=True)
+    try:
+        made = contextualize(query_of(query), day_of(cutoff), bank=held, contextualizer=reader, rules=guidance.rules)
+        click.echo(json.dumps(made, indent=1, ensure_ascii=False))
+        for v in (v for stage in STAGES for v in violations(made, stage, guidance.rules)):
+            click.echo(f"rule {v.rule}: {v.place}: {v.reason}", err=True)
+    finally:
+        told_spending(models, aside=True)

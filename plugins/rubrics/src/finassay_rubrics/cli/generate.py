@@ -1,6 +1,8 @@
 """`finassay rubric generate`."""
 
+import sys
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,8 +122,18 @@ def command(
 def _told(out: Path, rubric: "Rubric") -> None:
     grounded = sum(1 for c in rubric.criteria if c.status == "grounded")
     click.echo(f"{out}: {len(rubric.criteria)} criteria, {grounded} grounded; {rubric.status}")
+    if rubric.status == "final":
+        return
+    held, open_ = sum((c.points for c in rubric.criteria), Decimal(0)), [o.id for o in rubric.obligations if not o.graded]
+    click.echo(
+        f"  not final: {held} of 100 points stand in criteria that can be graded"
+        + (f"; those of {', '.join(open_)} do not" if open_ else "")
+    )
     for line in rubric.queued[:10]:
         click.echo(f"  waits for a person: {line}")
+    if len(rubric.queued) > 10:
+        click.echo(f"  and {len(rubric.queued) - 10} more")
+    click.echo(f"  to decide: finassay rubric queue {out}")
 
 
 def models_of(catalog: "Catalog", out: Path | None, budget: float | None = None) -> "ModelService":
@@ -149,12 +161,15 @@ def affordable(models: "ModelService") -> None:
         raise PreflightError("; ".join(problems), problems=tuple(problems))
 
 
-def told_spending(models: "ModelService") -> None:
-    """Shows what a rubric's models have cost until now, by role; nothing where none was asked."""
-    from finassay.cli.render import console, print_spending
+def told_spending(models: "ModelService", *, aside: bool = False) -> None:
+    """Shows what models have cost until now, by stage and role; nothing where none was asked. `aside` is on standard error, beside data."""
+    from rich.console import Console
+
+    from finassay.cli.render import WIDE, console, print_spending
     from finassay.models.ledger import sums
 
-    print_spending(console(), tuple(sums(models.ledger.entries())))
+    beside = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDE)
+    print_spending(beside if aside else console(), tuple(sums(models.ledger.entries())))
 
 
 def options_of(pairs: Sequence[str], roles: Sequence[str] = ROLES) -> dict[str, dict[str, Any]]:

@@ -102,7 +102,7 @@ def at_work(
     with alone(out), script_runner() as own, script_runner() as others:
 
         def desk(role: str) -> RecordedDesk:
-            runner = own if role == "writer" else others
+            runner = others if role == "reviewer" else own
             return RecordedDesk(day, guarded, runner, lambda entry: folder.append("sources.jsonl", entry), role)
 
         other = Bounded(reviewer, seconds) if reviewer else None
@@ -114,6 +114,7 @@ def at_work(
             same_family=same_family,
             composer=composer,
             global_reviewer=global_reviewer,
+            person_desk=desk("person"),
         )
         folder.claim(
             {

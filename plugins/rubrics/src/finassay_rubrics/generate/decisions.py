@@ -1,53 +1,114 @@
-"""What waits for a person, and what a person decided: files beside the rubric, `queue/ITEM.json` and `queue/ITEM.decision.json`."""
+"""What waits for a person, and what a person decided: files beside the rubric, `queue/ITEM.json` and `queue/ITEM.decision.json`.
+
+`settling.py` takes decisions into a rubric, `stated.py` grounds the values that they state.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, Final, Literal
 
 from attrs import frozen
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from finassay.api.amiss import first_amiss
-from finassay.api.errors import FinassayError, InvalidFileError, UsageError
-from finassay.api.research import Derivation, Desk
-from finassay.api.source import Document
+from finassay.api.errors import InvalidFileError, UsageError
 from finassay_rubrics.generate.checking import shows
-from finassay_rubrics.generate.criteria import tolerance_for
 from finassay_rubrics.generate.folder import RubricFolder
-from finassay_rubrics.record.quotes import found_on, quote_digest
-from finassay_rubrics.record.rubric import ANY, Criterion, Evidence, Review, Route, Value
+from finassay_rubrics.record.rubric import Value
 
 PERSON: Final = "person"
 ENDING: Final = ".decision.json"
 WHOLE: Final = "whole-rubric"
+HOW: Final = "`finassay rubric queue FOLDER ITEM` shows what such a file may hold"
+MAX_SCRIPT: Final = 20_000
+MAX_STATED: Final = 40
+"""Numbers that a computed value may take."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_NUMBER: Final = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,15})?")
+Scale = Literal["", "thousands", "millions", "billions"]
+
+
+class StatedInput(BaseModel):
+    """A number that a computed value takes, and the words of a document that show it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,59}$", description="What the script or formula calls it.")
+    shown: str = Field(min_length=1, max_length=60, description="The number as the quote shows it: `2,248.3`; `(102.3)` is negative.")
+    scale: Scale = Field(default="", description="What the document says it counts in; empty for units.")
+    document: str = Field(min_length=1, max_length=500, description="Reference of the document.")
+    page: int | None = None
+    quote: str = Field(min_length=1, max_length=5000, description="The words of the document, as they stand there.")
 
 
 class Decision(BaseModel):
-    """A person's word on one item."""
+    """A person's word on one item. A value is quoted (`value`, `document`, `quote`) or computed (`formula` or `script`, with `inputs`)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: Literal["accept", "value", "drop"] = Field(
-        description="`accept` what waits as it is; state another `value`, with the quote that shows it; `drop` the criterion, which then earns nothing."
+        description="`accept` what waits as it is; state another `value`, with what shows it; `drop` the criterion, which then earns nothing."
     )
     by: str = Field(min_length=1, max_length=100, description="Who decided.")
     reason: str = Field(default="", max_length=1000)
-    value: Value | None = Field(default=None, description="In the scale stated: a number, or words.")
-    unit: str = ""
-    scale: Literal["", "thousands", "millions", "billions"] = ""
-    document: str = Field(default="", description="Reference of the document that shows it.")
+    value: Value | None = Field(
+        default=None, description="In the scale stated: a number, or words. Of a computed value it may be left out."
+    )
+    unit: str = Field(default="", max_length=40)
+    scale: Scale = ""
+    period: str = Field(default="", max_length=60, description="What the value belongs to: `FY2023`; the criterion's own if left out.")
+    document: str = Field(default="", max_length=500, description="Reference of the document that shows it.")
     page: int | None = None
     quote: str = Field(default="", max_length=5000, description="The words of the document, as they stand there.")
+    formula: str = Field(default="", max_length=2000, description="Arithmetic over the inputs' names: `profit / revenue * 100`.")
+    script: str = Field(
+        default="",
+        max_length=MAX_SCRIPT,
+        description='Python that reads its inputs as JSON from standard input, texts in units, and prints `{"value": …}`; it holds no figure.',
+    )
+    inputs: tuple[StatedInput, ...] = Field(default=(), max_length=MAX_STATED, description="The numbers that formula or script take.")
+
+    @property
+    def computed(self) -> bool:
+        return bool(self.script.strip() or self.formula.strip())
+
+    @field_validator("value", mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        """A number in quotes, as people write it, is a number."""
+        return Decimal(value.strip().replace(",", "")) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else value
 
     @model_validator(mode="after")
     def _is_whole(self) -> "Decision":
-        if self.decision == "value" and (self.value is None or not self.document or not self.quote.strip()):
-            raise ValueError("a value needs value, document and quote: who reads the rubric must be able to look it up")
+        if not self.by.strip():
+            raise ValueError("by says who decides; it stands in the rubric")
         if isinstance(self.value, Decimal) and not self.value.is_finite():
             raise ValueError("expected a finite number")
+        if self.decision != "value":
+            if self.value is not None or self.computed or self.inputs or self.quote:
+                raise ValueError(f"a value does not go with {self.decision}; with one the decision is `value`")
+            return self
+        if self.script.strip() and self.formula.strip():
+            raise ValueError("formula and script: expected one of them")
+        if self.computed:
+            self._computed_whole()
+        elif self.inputs:
+            raise ValueError("inputs need a formula or a script that takes them")
+        elif self.value is None or not self.document or not self.quote.strip():
+            raise ValueError(
+                "a value needs value, document and quote, or formula or script with inputs: who reads the rubric must look it up"
+            )
         return self
+
+    def _computed_whole(self) -> None:
+        names = [one.name for one in self.inputs]
+        if not names:
+            raise ValueError("a computed value needs inputs, each with the quote that shows it")
+        if len(set(names)) < len(names):
+            raise ValueError(f"two inputs are called {next(n for n in names if names.count(n) > 1)!r}")
+        if self.document or self.quote:
+            raise ValueError("a computed value has its documents and quotes with its inputs")
 
 
 @frozen
@@ -62,149 +123,115 @@ class Waiting:
         return {"item": self.item, "why": list(self.why), **self.about}
 
 
-def decision_of(folder: RubricFolder, item: str) -> Decision | None:
-    """What a person decided about an item; None where nobody did. Raises `InvalidFileError`."""
-    name = f"queue/{item}{ENDING}"
-    if not _NAME.fullmatch(item) or not folder.has(name):
-        return None
+@frozen
+class Said:
+    """What lies in a decision's file: a decision, or what is wrong with the file."""
+
+    decision: Decision | None = None
+    wrong: str = ""
+    """On one line, with what to do; empty where nothing is."""
+
+
+def said_of(folder: RubricFolder, item: str) -> Said:
+    """What a person said of an item. A file that cannot be read decides nothing, and says why; it stops nothing else."""
+    if not _NAME.fullmatch(item) or not folder.has(f"queue/{item}{ENDING}"):
+        return Said()
     try:
-        return Decision.model_validate(folder.read(name))
+        return Said(Decision.model_validate(folder.read(f"queue/{item}{ENDING}")))
     except ValidationError as error:
         amiss = first_amiss(error, Decision)
-        raise InvalidFileError(f"{folder.root / name}: {amiss.line()}", hint=amiss.hint) from error
+        return Said(wrong=_wrong(item, amiss.line(), amiss.hint or HOW))
+    except InvalidFileError as error:
+        return Said(wrong=_wrong(item, str(error).removeprefix(f"{folder.root / 'queue' / item}{ENDING}: "), HOW))
 
 
-def decide(folder: RubricFolder, item: str, decision: Decision) -> None:
-    """Leave a person's word. Raises `UsageError` for an item that there is not, and for a number that its quote does not show."""
-    _refuse_unshown(decision)
-    known = {str(one["item"]) for one in folder.queued()}
-    inside = {str(c.get("id")) for one in folder.queued() for c in one.get("criteria", ()) if isinstance(c, dict)}
-    if item not in known | inside:
-        raise UsageError(
-            f"nothing of the name {item!r} waits in {folder.root}", hint=f"What waits: {', '.join(sorted(known)) or 'nothing'}."
-        )
-    folder.write(f"queue/{item}{ENDING}", decision.model_dump(mode="json"))
+def _wrong(item: str, line: str, hint: str) -> str:
+    return f"queue/{item}{ENDING} is not taken: {' '.join(line.split())} (hint: {hint.rstrip('.')})"[:600]
 
 
-def _refuse_unshown(decision: Decision) -> None:
-    """What `check` would call a fault is refused where a person can still mend it."""
-    if decision.decision == "value" and isinstance(decision.value, Decimal) and not shows(decision.quote, decision.value):
+def refused(item: str, error: UsageError | ValueError) -> str:
+    """Why a decision that can be read cannot be carried out, on one line."""
+    return _wrong(item, str(error), getattr(error, "hint", "") or HOW)
+
+
+def decision_of(folder: RubricFolder, item: str) -> Decision | None:
+    """What a person decided about an item; None where nobody did, or in no file that can be read."""
+    return said_of(folder, item).decision
+
+
+def decided_items(folder: RubricFolder) -> Iterator[str]:
+    """Every item that a decision's file names, whether or not there is such an item."""
+    for path in sorted((folder.root / "queue").glob(f"*{ENDING}")):
+        if not path.name.startswith("."):
+            yield path.name.removesuffix(ENDING)
+
+
+def items_of(folder: RubricFolder) -> dict[str, dict[str, Any]]:
+    """Everything that can be decided, by the name that a decision's file takes, with the queue's entry that it stands in.
+
+    An entry has its own name, those of its criteria, and that of its obligation.
+    """
+    entries = folder.queued()
+    found: dict[str, dict[str, Any]] = {}
+    for one in entries:
+        found.setdefault(str(one["item"]), one)
+    for one in entries:
+        for criterion in one.get("criteria", ()):
+            if isinstance(criterion, dict):
+                found.setdefault(str(criterion.get("id")), one)
+    for one in entries:
+        if one.get("obligation_id"):
+            found.setdefault(str(one["obligation_id"]), one)
+    return found
+
+
+def item_named(folder: RubricFolder, given: str) -> str:
+    """The item that a person means, who may have typed its file's name, or other capitals. Raises `UsageError` for one that there is not."""
+    name = given.replace("\\", "/").rpartition("/")[2]
+    name = next((name.removesuffix(end) for end in (ENDING, ".json") if name.endswith(end)), name)
+    known = items_of(folder)
+    found = [name] if name in known else [one for one in known if one.casefold() == name.casefold()]
+    if len(found) != 1:
+        waits = ", ".join(str(one["item"]) for one in folder.queued())
+        raise UsageError(f"nothing of the name {given!r} waits in {folder.root}", hint=f"What waits: {waits or 'nothing'}.")
+    return found[0]
+
+
+def decide(folder: RubricFolder, item: str, decision: Decision) -> str:
+    """Leave a person's word; the item that it is of. Raises `UsageError` for an item that there is not, and what cannot be of any."""
+    name = item_named(folder, item)
+    refuse_misfit(name, decision)
+    folder.write(f"queue/{name}{ENDING}", decision.model_dump(mode="json", exclude_defaults=True))
+    return name
+
+
+def refuse_misfit(item: str, decision: Decision) -> None:
+    """Raises `UsageError` for what `check` would call a fault, while a person can still mend it, and for what cannot be said of the whole."""
+    if item == WHOLE and decision.decision != "accept":
+        raise UsageError(f"{WHOLE} can be accepted, and nothing else", hint="A value is stated for a criterion; a criterion is dropped.")
+    if decision.decision != "value" or decision.computed or not isinstance(decision.value, Decimal):
+        return
+    if not shows(decision.quote, decision.value):
         raise UsageError(
             f"the quote {decision.quote[:60]!r} does not show {decision.value:f}",
             hint="Quote the words that hold the number, in whole: who reads the rubric must be able to look it up.",
         )
 
 
-def decided(criterion: Criterion, decision: Decision, desk: Desk) -> Criterion:
-    """The criterion as a person left it. Raises `UsageError` where a quote does not stand in its document."""
-    said = f"{decision.by}: {decision.reason}" if decision.reason else decision.by
-    if decision.decision == "drop":
-        return criterion.model_copy(
-            update={"status": "unresolved", "expected": (), "gate": "none", "optional": True, "reason": f"dropped by {said}"}
-        )
-    if decision.decision == "accept":
-        reviews = tuple(_review(r, said) for r in criterion.expected)
-        return criterion.model_copy(update={"review": (*criterion.review, *reviews), "notes": _noted(criterion, f"accepted by {said}")})
-    route = _stated(criterion, decision, desk)
-    kind = criterion.kind if isinstance(route.value, Decimal) == (criterion.kind == "numeric") else (
-        "numeric" if isinstance(route.value, Decimal) else "text"
-    )  # fmt: skip
-    return criterion.model_copy(
-        update={
-            "kind": kind,
-            "status": "grounded",
-            "expected": (route,),
-            "review": (*criterion.review, _review(route, said)),
-            "reason": "",
-            "notes": _noted(criterion, f"value by {said}"),
-        }
-    )
-
-
-def with_decisions(
-    folder: RubricFolder, criteria: Sequence[Criterion], waiting: Sequence[Waiting], desk: Desk
-) -> tuple[tuple[Criterion, ...], tuple[Waiting, ...]]:
-    """Criteria and what waits, with what a person decided meanwhile. Raises as `decision_of` and `decided`."""
-    proposed = {w.item: Criterion.model_validate(c) for w in waiting for c in w.about["criteria"] if c["id"] == w.item}
-    changed: dict[str, Criterion] = {}
-    for criterion in criteria:
-        decision = decision_of(folder, criterion.id)
-        if decision is not None:
-            changed[criterion.id] = decided(proposed.get(criterion.id, criterion), decision, desk)
-    settled = {w.item for w in waiting if w.item in changed or decision_of(folder, w.item) is not None}
-    left = tuple(w for w in waiting if w.item not in settled and not (changed and _of_these(w, changed)))
-    return tuple(changed.get(c.id, c) for c in criteria), left
-
-
-def _of_these(waiting: Waiting, changed: Mapping[str, Criterion]) -> bool:
-    """Whether a person decided on every criterion that something waits with."""
-    ids = [c["id"] for c in waiting.about.get("criteria", ())]
-    return bool(ids) and all(i in changed for i in ids)
-
-
-def _stated(criterion: Criterion, decision: Decision, desk: Desk) -> Route:
-    _refuse_unshown(decision)
-    base = criterion.expected[0] if criterion.expected else Route(value="", period=criterion.period)
-    assert decision.value is not None
-    numeric = isinstance(decision.value, Decimal)
-    unit = decision.unit or base.unit
-    if numeric and not unit:
-        raise UsageError(f"the value for {criterion.id} needs a unit")
-    tolerance = base.tolerance if base.tolerance and unit == base.unit else tolerance_for(Derivation(Decimal(0), unit), None)
-    return base.model_copy(
-        update={
-            "route_id": ANY,
-            "topic": None,
-            "convention": "",
-            "value": decision.value,
-            "unit": unit if numeric else "",
-            "scale": decision.scale or base.scale if numeric else "",
-            "sign_rule": base.sign_rule,
-            "tolerance": tolerance if numeric else None,
-            "evidence": (_shown(decision, desk),),
-        }
-    )
-
-
-def _shown(decision: Decision, desk: Desk) -> Evidence:
-    document = _opened(decision.document, desk)
-    for page in document.pages:
-        if decision.page not in (None, page.number) or not found_on(page.text, decision.quote):
-            continue
-        start = page.text.find(decision.quote)
-        return Evidence(
-            kind="source",
-            source=document.item.source,
-            document=document.item.reference,
-            page=page.number,
-            start=start if start >= 0 else None,
-            end=start + len(decision.quote) if start >= 0 else None,
-            published=document.item.published,
-            quote=decision.quote,
-            quote_match="exact" if start >= 0 else "after normalisation",
-            quote_sha256=quote_digest(decision.quote),
-            page_sha256=page.digest,
-        )
-    raise UsageError(f"the quote {decision.quote[:60]!r} does not stand in {decision.document}")
-
-
-def _opened(reference: str, desk: Desk) -> Document:
-    sources = getattr(desk, "sources", {})
-    for source in sources:
-        try:
-            return desk.open(str(source), reference)
-        except FinassayError as error:
-            if error.retry:
-                raise
-    raise UsageError(f"{reference} is not there as of the cutoff")
-
-
-def _review(route: Route, said: str) -> Review:
-    return Review(reviewer=PERSON, family=PERSON, route_id=route.route_id, verdict="agrees", value=route.value, reason=said)
-
-
-def _noted(criterion: Criterion, words: str) -> str:
-    return "; ".join(filter(None, (criterion.notes, words)))[:2000]
-
-
-__all__ = ["Decision", "Waiting", "decide", "decided", "decision_of", "with_decisions"]
+__all__ = [
+    "HOW",
+    "PERSON",
+    "WHOLE",
+    "Decision",
+    "Said",
+    "StatedInput",
+    "Waiting",
+    "decide",
+    "decided_items",
+    "decision_of",
+    "item_named",
+    "items_of",
+    "refuse_misfit",
+    "refused",
+    "said_of",
+]

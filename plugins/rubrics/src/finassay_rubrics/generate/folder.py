@@ -91,9 +91,16 @@ class RubricFolder:
         for name, data in waiting.items():
             if not self.has(f"queue/{name}.json") or self.read(f"queue/{name}.json") != json.loads(json.dumps(data, default=str)):
                 self.write(f"queue/{name}.json", data)
+        decided = {p.name.removesuffix(".decision.json") for p in (self.root / "queue").glob("*.decision.json")}
         for path in self._items():
-            if path.stem not in waiting and not (path.parent / f"{path.stem}.decision.json").is_file():
+            if path.stem not in waiting and not decided & self._names(path):
                 path.unlink()
+
+    def _names(self, path: Path) -> set[str]:
+        """By what an entry of the queue may have been decided: its own name, its criteria's, its obligation's."""
+        found = self.read(f"queue/{path.name}")
+        inside = found.get("criteria", ()) if isinstance(found, dict) else ()
+        return {path.stem, str(found.get("obligation_id") if isinstance(found, dict) else ""), *(str(c.get("id")) for c in inside)}
 
     def queued(self) -> list[dict[str, Any]]:
         """What was left for a person, decided or not."""

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from finassay.api.guidance import Violation
 from finassay.api.research import Assignment, Draft
+from finassay.models.serving import at_step
 from finassay_rubrics.budget import bears_points
 from finassay_rubrics.generate.checking import check_criterion
 from finassay_rubrics.generate.criteria import criteria_of, inputs_of, plain
-from finassay_rubrics.generate.decisions import Waiting, with_decisions
+from finassay_rubrics.generate.decisions import Waiting
 from finassay_rubrics.generate.drafts import NoDraftError, drafted
 from finassay_rubrics.generate.folder import beside
 from finassay_rubrics.generate.merging import merged, topics_of
@@ -29,7 +30,7 @@ PARTIAL: Final = ("R07", "R14", "R18")
 
 
 def made(work: Work, obligation: Obligation) -> Part:
-    """What the obligation comes to; what was made before is taken from its folder, with what a person decided meanwhile."""
+    """What the obligation comes to; what was made before is taken from its folder."""
     return _drafted(work, obligation, f"drafts/{obligation.id}", (), None)
 
 
@@ -45,8 +46,7 @@ def _drafted(work: Work, obligation: Obligation, place: str, returned: Sequence[
     if not work.folder.has(f"{place}/final.json"):
         part = _written(work, obligation, place, returned, before)
         work.folder.write(f"{place}/final.json", stored(part))
-    part = part_from(work.folder.read(f"{place}/final.json"))
-    return Part(*with_decisions(work.folder, part.criteria, part.waiting, work.team.writer_desk))
+    return part_from(work.folder.read(f"{place}/final.json"))
 
 
 def _written(work: Work, obligation: Obligation, place: str, returned: Sequence[Returned], before: Part | None) -> Part:
@@ -59,7 +59,8 @@ def _written(work: Work, obligation: Obligation, place: str, returned: Sequence[
         _tell(work, obligation, 0, returned)
     for number in range(1, MAX_TRIES + 1):
         try:
-            draft = drafted(work.team.writer, _assignment(work, obligation, returned, last), work.team.writer_desk)
+            with at_step("draft", number):
+                draft = drafted(work.team.writer, _assignment(work, obligation, returned, last), work.team.writer_desk)
         except NoDraftError as error:
             returned = [*(r for r in returned if r.criterion), Returned("", str(error))]
             _tell(work, obligation, number, returned[-1:])
@@ -70,7 +71,8 @@ def _written(work: Work, obligation: Obligation, place: str, returned: Sequence[
         last, kept = shown, ()
         _keep_scripts(work, draft)
         work.folder.write(f"{place}/{number}.json", shown)
-        best, returned = _examined(work, obligation, draft, f"{place}/{number}")
+        with at_step("review", number):
+            best, returned = _examined(work, obligation, draft, f"{place}/{number}")
         _tell(work, obligation, number, returned)
         if not returned:
             break
@@ -213,6 +215,6 @@ def _about(obligation: Obligation, criteria: Sequence[Criterion]) -> dict[str, A
     return {
         "obligation": obligation.what,
         "criteria": [c.model_dump(mode="json", by_alias=True) for c in criteria],
+        "obligation_id": obligation.id,
         "drafts": f"drafts/{obligation.id}/",
-        "decide": "accept, value or drop: `finassay rubric queue` writes it, or a file ITEM.decision.json",
     }

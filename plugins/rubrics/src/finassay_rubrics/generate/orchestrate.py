@@ -3,6 +3,7 @@
 freezing.py     before research: the context's rules, 100 points split over the obligations
 obligation.py   each obligation: draft, examination, review, repair
 whole.py        the whole: rules over all, a global reviewer, obligations that come back
+settling.py     what people decided meanwhile
 finishing.py    composition of points, the queue, the rubric
 """
 
@@ -11,6 +12,7 @@ from attrs import define
 from finassay_rubrics.generate.finishing import finished
 from finassay_rubrics.generate.freezing import frozen_obligations
 from finassay_rubrics.generate.obligation import made
+from finassay_rubrics.generate.settling import settled
 from finassay_rubrics.generate.whole import looked_over
 from finassay_rubrics.generate.work import Part, Team, Told, Work, silent
 from finassay_rubrics.record.rubric import Rubric
@@ -27,7 +29,9 @@ class Orchestrator(Work):
         for number, one in enumerate(obligations, start=1):
             self.told(f"obligation {number} of {len(obligations)}: {one.what}")
             parts[one.id] = made(self, one)
-        return finished(self, obligations, looked_over(self, obligations, parts))
+        parts = looked_over(self, obligations, parts)
+        words = {one.id: settled(self.folder, self.team.desk_of_people, one, parts[one.id]) for one in obligations}
+        return finished(self, obligations, words)
 
 
 __all__ = ["Orchestrator", "Team", "Told", "silent"]

@@ -7,7 +7,7 @@ from attrs import evolve
 
 from finassay.api.guidance import Violation
 from finassay_rubrics.budget import moved, shared_out
-from finassay_rubrics.generate.decisions import PERSON, decision_of
+from finassay_rubrics.generate.decisions import PERSON
 from finassay_rubrics.generate.looks import Look
 from finassay_rubrics.generate.merging import topics_of
 from finassay_rubrics.generate.obligation import made_again
@@ -53,7 +53,7 @@ def broken_rules(work: Work, rubric: Rubric) -> list[Violation]:
     return [v for v in found if criterion_of(v) not in persons]
 
 
-def looked_at(work: Work, rubric: Rubric, parts: Mapping[str, Part]) -> Look:
+def looked_at(work: Work, rubric: Rubric, parts: Mapping[str, Part], decided: frozenset[str] = frozenset()) -> Look:
     """What the global reviewer finds in the whole, but for what waits for a person or was decided by one; nothing where there is none."""
     reviewer = work.team.global_reviewer
     if reviewer is None:
@@ -62,8 +62,7 @@ def looked_at(work: Work, rubric: Rubric, parts: Mapping[str, Part]) -> Look:
     look = once(work.folder, "looks", shown, lambda: reviewer.look(rubric), Look.data, Look.from_data, work.failed)
     if look.failed:
         work.told(f"whole rubric: {look.failed}")
-    settled = by_person(rubric.criteria) | _waiting(parts)
-    settled |= {i for i in (*(c.id for c in rubric.criteria), *(o.id for o in rubric.obligations)) if decision_of(work.folder, i)}
+    settled = by_person(rubric.criteria) | _waiting(parts) | decided
     return evolve(look, findings=tuple(f for f in look.findings if (f.criterion or f.obligation) not in settled))
 
 

@@ -74,6 +74,12 @@ class Team:
     global_reviewer: GlobalReviewer | None = None
     """Who looks at the whole; rules alone where there is none."""
     composer: Composer = RuleComposer()
+    person_desk: Desk | None = None
+    """Where what people state is looked up and computed; the writer's where there is none."""
+
+    @property
+    def desk_of_people(self) -> Desk:
+        return self.person_desk or self.writer_desk
 
     @classmethod
     def checked(
@@ -86,11 +92,12 @@ class Team:
         same_family: bool = False,
         global_reviewer: GlobalReviewer | None = None,
         composer: Composer | None = None,
+        person_desk: Desk | None = None,
     ) -> "Team":
         """Raises `UsageError` where who checks is of the writer's family, unless that is what is tried out."""
         if not same_family:
             told_apart(writer, reviewer, global_reviewer)
-        return cls(writer, reviewer, writer_desk, reviewer_desk, global_reviewer, composer or RuleComposer())
+        return cls(writer, reviewer, writer_desk, reviewer_desk, global_reviewer, composer or RuleComposer(), person_desk)
 
 
 @define

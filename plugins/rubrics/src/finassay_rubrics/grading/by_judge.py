@@ -15,6 +15,7 @@ from finassay.api.dimension import Dimension, JudgedBy
 from finassay.api.errors import BudgetError, JudgeError
 from finassay.api.grading import Answer, BatchJudge, Document, Judge, JudgeRequest, LabelQuestion, Material, Quote
 from finassay.api.verdict import Json
+from finassay.models.serving import at_step
 from finassay_rubrics.grading.score import Found
 from finassay_rubrics.grading.text import MAX_ANSWER
 from finassay_rubrics.record.rubric import Criterion, Route
@@ -52,12 +53,12 @@ class JudgedMeaning:
             by_criterion.setdefault(criterion.id, []).append((criterion, route))
         material = Material((Document(WHERE, shown),), (), (), ())
         requests = [_request(questions, material, self.query) for questions in by_criterion.values()]
-        answers = self._ask(requests)
+        answers = self._ask(requests, 1)
         again = {n: bad for n, a in enumerate(answers) if isinstance(a, Answer) and (bad := _unfounded(a, requests[n], shown))}
         if again and not self.judge.deterministic:
             numbers = list(again)
             repeated = [_again(requests[n], again[n]) for n in numbers]
-            for n, answer in zip(numbers, self._ask(repeated), strict=True):
+            for n, answer in zip(numbers, self._ask(repeated, 2), strict=True):
                 answers[n] = answer
         found: dict[tuple[str, str], Found] = {}
         for (name, questions), request, answer in zip(by_criterion.items(), requests, answers, strict=True):
@@ -67,7 +68,11 @@ class JudgedMeaning:
                 found[name, route.route_id] = self._found(answer, request, route, shown)
         return [found[criterion.id, route.route_id] for criterion, route in asked]
 
-    def _ask(self, requests: Sequence[JudgeRequest]) -> list[Answer | JudgeError]:
+    def _ask(self, requests: Sequence[JudgeRequest], attempt: int) -> list[Answer | JudgeError]:
+        with at_step("grade", attempt):
+            return self._asked(requests)
+
+    def _asked(self, requests: Sequence[JudgeRequest]) -> list[Answer | JudgeError]:
         if isinstance(self.judge, BatchJudge):
             try:
                 found = list(self.judge.answer_all(requests))

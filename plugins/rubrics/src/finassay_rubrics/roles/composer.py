@@ -57,7 +57,7 @@ class ModelComposer:
             moves, problems = _moves(value["moves"], obligations, criteria)
             return (None, problems) if problems else (moves, [])
 
-        found = Ask(system, user, SCHEMA, looked_at, ROLE, "points").put(self.model)
+        found = Ask(system, user, SCHEMA, looked_at, ROLE, "points", "composition").put(self.model)
         failed = "" if found.held else f"{self.id} proposed nothing that holds in {len(found.returned)} tries: {found.last}"
         return Composition(found.value or (), found.returned, failed)
 

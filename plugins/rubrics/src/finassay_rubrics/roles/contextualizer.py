@@ -10,6 +10,7 @@ from finassay.api.errors import UsageError
 from finassay.api.guidance import Guidance
 from finassay.api.model import ChatModel
 from finassay.api.verdict import Json
+from finassay_rubrics.bank.sign import part_schema
 from finassay_rubrics.bank.signature import ISSUERS, PERIODS
 from finassay_rubrics.bank.vocabulary import vocabulary
 from finassay_rubrics.context.reading import Reading, Wrong
@@ -51,7 +52,7 @@ class ModelContextualizer:
             return (None, broken) if broken else (reading, [])
 
         user = f"The query:\n\n{Fence.around(query).block('query', query)}"
-        found = Ask(self._system, user, _schema(), looked_at, ROLE, "query").put(self.model)
+        found = Ask(self._system, user, _schema(), looked_at, ROLE, "query", "context").put(self.model)
         if found.value is None:
             raise UsageError(
                 f"the contextualizer {self.id} gave nothing that holds in {len(found.returned)} tries: {found.last}",
@@ -68,6 +69,7 @@ class ModelContextualizer:
         lists = (
             "Deliverables:\n" + "\n".join(f"{kind.id}: {kind.title}" for kind in known.deliverables.values()),
             "Metrics:\n" + "\n".join(f"{id}: {', '.join(metric.names[:3])}" for id, metric in table().metrics.items()),
+            "Ways:\n" + "\n".join(f"{way.id}: a metric {way.title}" for way in known.ways.values()),
             f"Nouns: {', '.join(sorted(known.nouns))}",
             f"Conventions: {', '.join(sorted(known.topics))}",
         )
@@ -78,9 +80,8 @@ def _schema() -> dict[str, Any]:
     span = closed(text=_TEXT, occurrence={"type": "integer"})
     entry = {"id": _TEXT, "spans": many(span), "canonical": _TEXT, "refers_to": many(_TEXT)}
     plain, deliverable = closed(**entry), closed(**entry, type=one_of(get_args(DeliverableType)))
-    part = closed(deliverable=one_of(list(vocabulary().deliverables)), metric=_TEXT)
     return closed(
         bindings=closed(**{name: many(deliverable if name == "deliverables" else plain) for name in ARRAYS}),
         obligations=many(closed(what=_TEXT, bindings=many(_TEXT))),
-        signature=closed(parts=many(part), issuers=one_of(ISSUERS), periods=one_of(PERIODS)),
+        signature=closed(parts=many(part_schema()), issuers=one_of(ISSUERS), periods=one_of(PERIODS)),
     )

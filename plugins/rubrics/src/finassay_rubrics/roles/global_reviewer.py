@@ -72,7 +72,7 @@ class ModelGlobalReviewer:
         def looked_at(value: Mapping[str, Any]) -> tuple[tuple[Finding, ...], list[str]]:
             return _findings(value["findings"], rubric, known)
 
-        found = Ask(system, user, SCHEMA, looked_at, ROLE, "whole rubric").put(self.model)
+        found = Ask(system, user, SCHEMA, looked_at, ROLE, "whole rubric", "whole").put(self.model)
         failed = ""
         if found.value is None:
             failed = f"the global reviewer {self.id} gave nothing that holds in {len(found.returned)} tries: {found.last}"

@@ -11,6 +11,7 @@ from attrs import frozen
 
 from finassay.api.model import ChatMessage, ChatModel, ChatReply, ChatRequest
 from finassay.api.verdict import Json
+from finassay.models.serving import at_step
 
 T = TypeVar("T")
 MAX_TRIES: Final = 3
@@ -60,15 +61,18 @@ class Ask(Generic[T]):
     """What a reply's value comes to, and what is wrong with it."""
     role: str
     about: str
+    stage: str
+    """Of a bank's or a rubric's making, as the ledger calls it."""
 
     def put(self, model: ChatModel) -> Proposal[T]:
         """Asks until a reply holds, at most `MAX_TRIES` times. Raises `ProviderError`, `BudgetError`."""
         messages = [ChatMessage("system", self.system), ChatMessage("user", self.user)]
         returned: list[tuple[str, ...]] = []
         value: T | None = None
-        for _ in range(MAX_TRIES):
+        for number in range(1, MAX_TRIES + 1):
             request = ChatRequest(tuple(messages), schema=self.schema, max_output_tokens=MAX_OUTPUT, role=self.role, about=self.about)
-            reply = model.complete(request)
+            with at_step(self.stage, number):
+                reply = model.complete(request)
             found, problems = self._looked_at(reply)
             value = found if found is not None else value
             if not problems:

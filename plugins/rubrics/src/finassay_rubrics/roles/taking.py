@@ -6,7 +6,9 @@ from typing import Any, Final, Literal
 
 from attrs import define, field, frozen
 
-from finassay_rubrics.bank.signature import ISSUERS, MAX_PARTS, PERIODS, Part, checked, framed
+from finassay_rubrics.bank.asking import Part
+from finassay_rubrics.bank.sign import parts_from
+from finassay_rubrics.bank.signature import ISSUERS, MAX_PARTS, PERIODS, checked, framed
 from finassay_rubrics.bank.vocabulary import vocabulary
 from finassay_rubrics.budget import MAX_OBLIGATIONS, Asked
 from finassay_rubrics.context.bind import PREFIX
@@ -208,7 +210,7 @@ def _twice(asked: Sequence[tuple[int, str, tuple[str, ...]]], found: Sequence[_B
 
 def _signature(query: str, arrays: Mapping[str, Sequence[Mapping[str, Any]]], said: Mapping[str, Any], problems: list[str]) -> str:
     """The signature in its canonical line; conventions and frame follow from the bindings."""
-    parts = tuple(sorted({Part(str(p["deliverable"]), line(p["metric"], 60)) for p in said["parts"]}))
+    parts = parts_from(said["parts"])
     if not 1 <= len(parts) <= MAX_PARTS:
         problems.append(f"the signature has {len(parts)} parts; 1 to {MAX_PARTS} are expected")
     problems += [f"the signature names {wrong}" for wrong in checked(parts)]
