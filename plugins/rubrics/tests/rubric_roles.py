@@ -32,10 +32,10 @@ def reading(query, cutoff=date(2023, 3, 1)):
     context = contextualize(query, cutoff, today=date(2026, 1, 1))
     bindings = {name: [_entry(query, name, b) for b in items] for name, items in context["bindings"].items()}
     signature = signature_of(query, context["bindings"])
-    parts = [{"deliverable": p.deliverable, "metric": p.metric} for p in signature.parts]
+    parts = [{"deliverable": p.deliverable, "metric": p.metric, "ways": list(p.ways)} for p in signature.parts]
     metrics = {b["canonical"] for b in bindings["metrics"]}
     parts = [p for p in parts if not p["metric"] or p["metric"].startswith("other") or p["metric"] in metrics]
-    parts += [{"deliverable": "report", "metric": m} for m in sorted(metrics) if m not in {p["metric"] for p in parts}]
+    parts += [{"deliverable": "report", "metric": m, "ways": []} for m in sorted(metrics) if m not in {p["metric"] for p in parts}]
     obligations = [{"what": o["what"], "bindings": list(o["spans"])} for o in context["obligations"]]
     _complete(obligations, context)
     return {

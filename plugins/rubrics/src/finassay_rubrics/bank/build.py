@@ -15,11 +15,13 @@ from finassay.api.embedding import Embedding
 from finassay.api.errors import InvalidFileError, UsageError
 from finassay.api.guidance import Guidance
 from finassay.records.files import read_json, write_atomically, write_json
+from finassay_rubrics.bank.asking import Part, asks_nothing
 from finassay_rubrics.bank.bank import FILE
 from finassay_rubrics.bank.cluster import clusters
 from finassay_rubrics.bank.criteria import CriteriaWriter, ModelWriter, Written
-from finassay_rubrics.bank.sign import Signer
-from finassay_rubrics.bank.signature import Part, Signature
+from finassay_rubrics.bank.sign import NOTHING_KNOWN, Signer
+from finassay_rubrics.bank.signature import Signature
+from finassay_rubrics.bank.vocabulary import vocabulary
 
 PLAN: Final = "build.json"
 SIGNATURES: Final = "signatures.jsonl"
@@ -97,6 +99,7 @@ class Builder:
             "writers": [self._writer(writer) for writer in self.writers],
             "guidance": f"{self.guidance.id} {self.guidance.version}",
             "tasks": self.most,
+            "vocabulary": vocabulary().digest,
         }
 
     def _writer(self, writer: CriteriaWriter) -> dict[str, Any]:
@@ -106,22 +109,38 @@ class Builder:
     # -- signatures ---------------------------------------------------------------------------------------------------
 
     def _signed(self) -> list[Signature]:
-        """A signature for each query; those that were written down are taken from there."""
+        """A signature for each query that asks for something; those that were written down are taken from there. The others are listed.
+
+        Raises `UsageError` where no query asks for anything.
+        """
         path = self.folder / SIGNATURES
         known = dict(_kept(path))
         signed: list[Signature] = []
+        refused: list[dict[str, Any]] = []
         with path.open("a", encoding="utf-8") as file:
             for number, query in enumerate(self.queries, start=1):
                 key = hashlib.sha256(query.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-                signature = known.get(key)
-                if signature is None:
+                if key not in known:
                     signature, note = self.signer.sign(query)
-                    file.write(json.dumps({"query": key, **signature_json(signature), **({"note": note} if note else {})}) + "\n")
+                    why = asks_nothing(query, signature.parts) or (note if signature == NOTHING_KNOWN else "")
+                    more = {name: text for name, text in (("note", note), ("refused", why)) if text}
+                    file.write(json.dumps({"query": key, **signature_json(signature), **more}) + "\n")
                     if self.signer.id != "rules":
                         file.flush()
-                signed.append(signature)
+                    known[key] = (signature, why)
+                signature, why = known[key]
+                if why:
+                    refused.append({"number": number, "query": query, "why": why})
+                else:
+                    signed.append(signature)
                 if number % 500 == 0 or number == len(self.queries):
                     self.told("signatures", number, len(self.queries))
+        write_atomically(self.folder / REFUSED, "".join(json.dumps(row) + "\n" for row in refused).encode())
+        if not signed:
+            raise UsageError(
+                f"no task can be made: none of the {len(self.queries)} queries asks for financial research",
+                hint=f"{self.folder / REFUSED} says of each why; the first {refused[0]['why']}.",
+            )
         return signed
 
     # -- tasks --------------------------------------------------------------------------------------------------------
@@ -168,8 +187,16 @@ def amiss(folder: Path, tasks: Sequence[Task]) -> list[str]:
     refused = sum(len(one["refused"]) for one in written)
     bare = [task.id for task, a, b in zip(tasks, written[::2], written[1::2], strict=True) if not a["criteria"] and not b["criteria"]]
     told = [f"{notes} signatures are not the signer's own (see {SIGNATURES})"] if notes else []
+    out = refused_queries(folder)
+    told += [f"{len(out)} queries make no task (see {REFUSED}), first {plain(out[0]['query'])[:60]!r}: {out[0]['why']}"] if out else []
     told += [f"{refused} criteria were refused (see {CRITERIA}/)"] if refused else []
     return told + ([f"{len(bare)} tasks have no criterion: {', '.join(bare[:5])}"] if bare else [])
+
+
+def refused_queries(folder: Path) -> list[dict[str, Any]]:
+    """The queries that make no task: number among the queries, text, why. Empty before they were signed."""
+    path = folder / REFUSED
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
 
 
 def criteria_file(folder: Path, task: str, place: str) -> Path:
@@ -185,8 +212,8 @@ def _written_json(writer: CriteriaWriter, written: Written) -> dict[str, Any]:
     }
 
 
-def _kept(path: Path) -> Iterator[tuple[str, Signature]]:
-    """The signatures that a file holds; a last line that was cut off is taken out of it."""
+def _kept(path: Path) -> Iterator[tuple[str, tuple[Signature, str]]]:
+    """The signatures that a file holds, each with why its query is refused; a last line that was cut off is taken out of it."""
     if not path.exists():
         return
     data = path.read_bytes()
@@ -196,7 +223,7 @@ def _kept(path: Path) -> Iterator[tuple[str, Signature]]:
     for number, line in enumerate(whole.decode("utf-8").splitlines(), start=1):
         try:
             raw = json.loads(line)
-            yield raw["query"], signature_from(raw)
+            yield raw["query"], (signature_from(raw), str(raw.get("refused", "")))
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidFileError(f"{path}: line {number}: not a signature") from error
 
@@ -205,7 +232,7 @@ def signature_json(signature: Signature) -> dict[str, Any]:
     """A signature as JSON data, with its text beside."""
     return {
         "signature": signature.text,
-        "parts": [[part.deliverable, part.metric] for part in signature.parts],
+        "parts": [[part.deliverable, part.metric, *part.ways] for part in signature.parts],
         "issuers": signature.issuers,
         "periods": signature.periods,
         "conventions": list(signature.conventions),
@@ -215,7 +242,7 @@ def signature_json(signature: Signature) -> dict[str, Any]:
 
 def signature_from(raw: Mapping[str, Any]) -> Signature:
     """Raises `KeyError`, `TypeError`, `ValueError` for what is none."""
-    parts = tuple(Part(str(deliverable), str(metric)) for deliverable, metric in raw["parts"])
+    parts = tuple(Part(str(deliverable), str(metric), tuple(map(str, ways))) for deliverable, metric, *ways in raw["parts"])
     return Signature(parts, int(raw["issuers"]), int(raw["periods"]), tuple(raw["conventions"]), tuple(raw["frame"]))
 
 

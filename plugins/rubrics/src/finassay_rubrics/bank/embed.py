@@ -64,7 +64,7 @@ def _reference() -> tuple[str, ...]:
 
     known = vocabulary()
     frames = [f"For {issuers} and {periods}:" for issuers in ISSUERS for periods in PERIODS]
-    kinds = [f"{kind.id} {kind.title}" for kind in known.deliverables.values()]
+    kinds = [f"{kind.id} {kind.title}" for kind in known.deliverables.values()] + [f"{way.id} {way.title}" for way in known.ways.values()]
     return (*frames, *kinds, *(f"{id} {' '.join(metric.names)}" for id, metric in table().metrics.items()), *sorted(known.nouns))
 
 

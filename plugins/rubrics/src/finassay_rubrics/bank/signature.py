@@ -5,38 +5,36 @@ looks at the result all the same, since a model may write it.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from attrs import frozen
 
+from finassay_rubrics.bank.asking import Bindings, Part, no_issuer, parts_of, stands_in
 from finassay_rubrics.bank.vocabulary import FALLBACK, metric_title, vocabulary
 from finassay_rubrics.metrics.table import table
-from finassay_rubrics.metrics.terms import STATEMENTS, definitions, fold, names_in
-from finassay_rubrics.validate.context_rules import sentences
+from finassay_rubrics.metrics.terms import definitions, fold
+from finassay_rubrics.metrics.when import NUMBERS, is_part
 
-Bindings = Mapping[str, Sequence[Mapping[str, Any]]]
 ISSUERS: Final = ("no named issuer", "one issuer", "several issuers")
 PERIODS: Final = ("no stated period", "one period", "two periods", "several periods")
+FORMS: Final = ("stated form", "stated length", "stated sources", "stated audience")
+FRAMES: Final = ("own definition", "stated assumption", *FORMS, "population", "part of a year")
 MAX_PARTS: Final = 24
 _LISTED: Final = re.compile(r"\((?:[A-Z]{2,8}\s*:\s*)?[A-Z][A-Z.]{0,5}\)")
 """A ticker after a name, with or without its exchange: no issuer of its own."""
-_WHO: Final = re.compile(r"\bwho\b")
-"""Where somebody is asked for, `CFO` is an officer and no cash flow."""
+_PAST: Final = re.compile(
+    rf"\b(?:last|past|previous|prior) (\d{{1,2}}|{'|'.join(NUMBERS)}) (?:fiscal )?(?:years?|quarters?)\b", re.IGNORECASE
+)
+"""Periods that are counted back, not named."""
+_FORMS: Final = (
+    ("stated sources", re.compile(r"\busing only\b", re.IGNORECASE)),
+    ("stated length", re.compile(r"\b(?:words|pages|sentences|paragraphs?|bullets?)\b", re.IGNORECASE)),
+    ("stated audience", re.compile(r"^for\b", re.IGNORECASE)),
+)
+"""Constraints on the answer that are criteria of their own kind; others are of its units and digits."""
 _RELATIVE: Final = re.compile(r"\b(?:both|each|those|these|the two|the three|all) ", re.IGNORECASE)
 _RANGE: Final = re.compile(r"(\d{4}|\d{2})\s*(?:-|–|to|through)\s*(?:fy\s?'?)?(\d{4}|\d{2})\b", re.IGNORECASE)
-
-
-@frozen(order=True)
-class Part:
-    """One thing that is asked: a kind of deliverable, about a metric."""
-
-    deliverable: str
-    metric: str = ""
-    """Id of the table; `other:NOUN` with a noun of the vocabulary, or `other`; empty where a deliverable stands alone."""
-
-    def __str__(self) -> str:
-        return f"{self.deliverable} {{{self.metric}}}" if self.metric else self.deliverable
 
 
 @frozen
@@ -51,7 +49,7 @@ class Signature:
     conventions: tuple[str, ...] = ()
     """Topics that the query leaves open."""
     frame: tuple[str, ...] = ()
-    """Words of a fixed list: `own definition`, `stated assumption`, `stated form`, `population`."""
+    """Words of `FRAMES`."""
 
     @property
     def text(self) -> str:
@@ -63,12 +61,16 @@ class Signature:
     @property
     def about(self) -> str:
         """What it is compared by: deliverables and metrics by id and in words, the frame once."""
-        parts = [f"{p.deliverable} {p.metric} {metric_title(p.metric) if p.metric else ''}" for p in self.parts]
+        parts = [f"{p.deliverable} {' '.join(p.ways)} {p.metric} {metric_title(p.metric) if p.metric else ''}" for p in self.parts]
         return f"{'; '.join(parts)}; {ISSUERS[self.issuers]}; {PERIODS[self.periods]}; {', '.join(self.frame)}"
 
     @property
     def metrics(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(part.metric for part in self.parts if part.metric))
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(way for part in self.parts for way in part.ways))
 
     @property
     def deliverables(self) -> tuple[str, ...]:
@@ -77,11 +79,16 @@ class Signature:
 
 def signature_of(query: str, bindings: Bindings) -> Signature:
     """The signature of a query with its bindings, by rule."""
-    parts = tuple(sorted(set(_parts(query, bindings))))[:MAX_PARTS]
     listed = {word for match in _LISTED.finditer(query) for word in re.findall(r"[A-Za-z.]+", match[0])}
-    names = {str(b.get("canonical") or b["span"]) for b in bindings["entities"]}
-    issuers = min(len({name.casefold() for name in names if name not in listed}), 2)
-    return framed(query, bindings, parts or (Part(FALLBACK, "other"),), issuers, _periods(bindings))
+    named = [(str(b.get("canonical") or b["span"]), b["start"]) for b in bindings["entities"] if not no_issuer(str(b["span"]))]
+    # Behind `in` or `from` stands a place, unless nothing else is named.
+    issuing = {name for name, start in named if not stands_in(query, start)} or {name for name, _ in named}
+    issuers = min(len({name.casefold() for name in issuing if name not in listed}), 2)
+    periods = _periods(query, bindings)
+    parts = tuple(sorted(set(parts_of(query, bindings, issuers, periods))))
+    if len(parts) > MAX_PARTS:  # what is left out must not fit a task that asks for the rest alone
+        parts = (*parts[: MAX_PARTS - 1], Part(FALLBACK, "other"))
+    return framed(query, bindings, parts or (Part(FALLBACK, "other"),), issuers, periods)
 
 
 def framed(query: str, bindings: Bindings, parts: tuple[Part, ...], issuers: int, periods: int) -> Signature:
@@ -89,17 +96,26 @@ def framed(query: str, bindings: Bindings, parts: tuple[Part, ...], issuers: int
     defined = bool(definitions(fold(query)).bodies)
     topics = set() if defined else {str(b.get("canonical")) for b in bindings["convention_topics"]}
     known = {r.topic for m in {part.metric for part in parts} if m in table().metrics for r in table().metrics[m].routes}
+    forms = [next((name for name, word in _FORMS if word.search(str(b["span"]))), "stated form") for b in bindings["output_constraints"]]
     words = (
         ("own definition", defined),
         ("stated assumption", any(not re.search(r"\bdefined as\b", str(b["span"])) for b in bindings["assumptions"])),
-        ("stated form", bool(bindings["output_constraints"])),
+        *((name, name in forms) for name in FORMS),
         ("population", bool(bindings["populations"])),
+        ("part of a year", any(is_part(str(b["span"])) for b in bindings["periods"]) or _interim(query, bindings)),
     )
     frame = tuple(word for word, holds in words if holds)
     return Signature(parts, issuers, periods, tuple(sorted(topics & known)), frame)
 
 
-def _periods(bindings: Bindings) -> int:
+def _interim(query: str, bindings: Bindings) -> bool:
+    letters = list(query)
+    for binding in bindings["entities"]:
+        letters[binding["start"] : binding["end"]] = " " * (binding["end"] - binding["start"])
+    return is_part("".join(letters))
+
+
+def _periods(query: str, bindings: Bindings) -> int:
     years: set[str] = set()
     for binding in bindings["periods"]:
         span = str(binding["span"])
@@ -111,82 +127,15 @@ def _periods(bindings: Bindings) -> int:
         else:
             quarter = re.search(r"q([1-4])", span, re.IGNORECASE)
             years |= {f"{quarter[0].lower() if quarter else ''}{int(y[-2:])}" for y in re.findall(r"\d{4}|\d{2}(?!\d)", span)}
-    return min(len(years), 3)
-
-
-def _parts(query: str, bindings: Bindings) -> Iterator[Part]:
-    """What each sentence asks; sentences that ask nothing and name nothing, and definitions, give none."""
-    folded = STATEMENTS.sub(lambda m: " " * len(m[0]), definitions(fold(query)).rest)
-    hidden = _masked(folded, bindings, ("output_constraints", "assumptions"))
-    for start, end, _ in sentences(query):
-        text = hidden[start:end]
-        names = [name for name in names_in(text) if not (_WHO.search(text) and text[name.start : name.end] == "cfo")]
-        metrics = sorted({name.id for name in names})
-        asking = _without(text, [(name.start, name.end) for name in names]).strip()
-        kinds = [d.id for d in vocabulary().deliverables.values() if any(w.search(asking) for w in d.words)]
-        asks = bool(kinds) or bool(metrics)
-        if not asks:
-            continue
-        chosen = _chosen(kinds, bool(metrics))
-        about = metrics or [_other(_masked(folded, bindings, ("output_constraints", "assumptions", "entities"))[start:end])]
-        if not metrics and chosen == [FALLBACK] and "?" not in query[start:end] and about == ["other"]:
-            continue
-        if metrics and all(kind in ALONE for kind in chosen) and "relevance" not in chosen:
-            chosen = [*chosen, FALLBACK]
-        for kind in chosen:
-            yield from ([Part(kind)] if kind in ALONE else [Part(kind, metric) for metric in about])
-
-
-ALONE: Final = ("table", "chart", "comparability", "relevance", "disclose_method")
-"""Kinds that are about the whole answer, not about a metric."""
-WEAK: Final = ("yes_or_no", "compute", "report", "summarize", "list_items", "compare_periods", "compute_change")
-"""Kinds that only say how something is asked, where another says what."""
-
-
-def _chosen(kinds: list[str], has_metric: bool) -> list[str]:
-    fitting = [k for k in kinds if has_metric or not vocabulary().deliverables[k].needs_metric]
-    if "relevance" in fitting:
-        return ["relevance"]
-    strong = [k for k in fitting if k not in WEAK]
-    if strong:
-        return strong[:3]
-    asked: tuple[str, ...] = ("compute_change", "compare_periods", "list_items", "summarize", "compute", "yes_or_no")
-    order = [k for k in asked if k in fitting]
-    return order[:1] or [FALLBACK]
-
-
-def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The text with the names of metrics replaced, so that a word in a name is not read as what is asked."""
-    letters = list(text)
-    for start, end in spans:
-        letters[start:end] = "§" * (end - start)
-    return "".join(letters)
-
-
-def _masked(folded: str, bindings: Bindings, arrays: Sequence[str]) -> str:
-    letters = list(folded)
-    for array in arrays:
-        for binding in bindings[array]:
-            for part in binding.get("parts") or [binding]:
-                start, end = part["start"], part["end"]
-                letters[start:end] = " " * (end - start)
-    return "".join(letters)
-
-
-def _other(text: str) -> str:
-    """`other:NOUN` with the first noun of the vocabulary after which something new begins: the head of what is asked about."""
-    nouns = vocabulary().nouns
-    words = re.findall(r"[a-z]+(?:-[a-z]+)*|[.,?;:]", text)
-    for place, word in enumerate(words):
-        if word in nouns and (place + 1 == len(words) or words[place + 1] not in nouns):
-            return f"other:{word}"
-    return "other"
+    counted = [NUMBERS.get(m[1].lower()) or int(m[1]) for m in _PAST.finditer(query)]
+    return min(max(len(years), *counted, 0), 3)
 
 
 def checked(parts: Sequence[Part]) -> list[str]:
     """What is not of the vocabulary, in words; for signatures that somebody else wrote."""
     known = vocabulary()
     wrong = [f"no deliverable {p.deliverable!r}" for p in parts if p.deliverable not in known.deliverables]
+    wrong += [f"no way {way!r}" for p in parts for way in p.ways if way not in known.ways]
     for part in parts:
         noun = part.metric.partition(":")[2]
         other = part.metric == "other" or (part.metric.startswith("other:") and noun in known.nouns)

@@ -3,13 +3,15 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from finassay.api.errors import UsageError
 from finassay.api.guidance import Rule, Stage
+from finassay_rubrics.bank.asking import Bindings
+from finassay_rubrics.bank.vocabulary import vocabulary
 from finassay_rubrics.budget import MAX_OBLIGATIONS, Asked
 from finassay_rubrics.context.cutoff import Cutoff, cutoff_of
 from finassay_rubrics.context.reading import Contextualizer, Reading, RuleContextualizer
@@ -18,6 +20,10 @@ from finassay_rubrics.validate.rules import RULES, violations
 MAX_QUERY: Final = 20_000
 STAGES: Final[tuple[Stage, ...]] = ("signature", "context")
 """Stages whose rules a context is held to."""
+FIGURES: Final = frozenset(
+    ("report", "compute", "compute_change", "compute_growth", "compute_average", "compute_share", "count", "table", "chart")
+)
+"""Kinds of deliverables that are answered by figures alone."""
 MAX_BYTES: Final = 64 * 2**20
 _FORECAST: Final = re.compile(
     r"\b(forecast|project(?:ed|ion)?|expect(?:ed|ation)? (?:to|for)|will be|next (?:year|quarter)|outlook|price target)\b", re.IGNORECASE
@@ -84,7 +90,7 @@ def _context(query: str, reading: Reading, held: Cutoff, bank: Mapping[str, Any]
             "phrase_in_query": held.phrase,
             **({"agrees": held.agrees} if held.agrees is not None else {}),
         },
-        "bank": matched(reading.signature, bank),
+        "bank": matched(reading.signature, bank, reading.bindings),
         "retrieval_calls_before_this": 0,
         **({"contextualizer": dict(reading.by)} if reading.by else {}),
     }
@@ -125,21 +131,55 @@ def asked_of(context: Mapping[str, Any]) -> list[Asked]:
     return [Asked(str(o["id"]), str(o["what"]), tuple(o["spans"]), int(o["offset"])) for o in context["obligations"]]
 
 
-def matched(own: str, bank: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The bank's task whose signature is the query's own, if it is the only one; else none, with the reason."""
+def matched(own: str, bank: Mapping[str, Any] | None, bindings: Bindings | None = None) -> dict[str, Any]:
+    """The bank's task whose signature is the query's own, if it is the only one and has a place for each of the bindings; else none, and why."""
     if bank is None:
         return {"match": None, "reason": "no bank was given; principles alone"}
+    digest = bank.get("digest", "")
     if "{other}" in own:
-        return {
-            "match": None,
-            "reason": "part of the query is about nothing that the vocabulary names, so no fit is complete",
-            "bank": bank.get("digest", ""),
-        }
-    candidates = [str(task["id"]) for task in bank.get("tasks", ()) if isinstance(task, Mapping) and task.get("signature") == own]
-    if len(candidates) != 1:
-        return {
-            "match": None,
-            "reason": f"{len(candidates)} tasks of the bank fit; a match is complete and unique",
-            "bank": bank.get("digest", ""),
-        }
-    return {"match": candidates[0], "candidates": candidates, "unplaced": [], "bank": bank.get("digest", "")}
+        reason = "part of the query is about nothing that the vocabulary names, so no fit is complete"
+        return {"match": None, "reason": reason, "bank": digest}
+    fitting = [task for task in bank.get("tasks", ()) if isinstance(task, Mapping) and task.get("signature") == own]
+    if len(fitting) != 1:
+        built = bank.get("built")
+        other = isinstance(built, Mapping) and built.get("vocabulary") != vocabulary().digest
+        more = "; it was built with another vocabulary of signatures, so build it again" if other else ""
+        return {"match": None, "reason": f"{len(fitting)} tasks of the bank fit; a match is complete and unique{more}", "bank": digest}
+    unplaced = _unplaced(own, fitting[0], bindings or {})
+    if unplaced:
+        reason = f"task {fitting[0]['id']} has no place for {', '.join(unplaced[:5])}; a match is complete and unique"
+        return {"match": None, "reason": reason, "unplaced": unplaced, "bank": digest}
+    id = str(fitting[0]["id"])
+    return {"match": id, "candidates": [id], "unplaced": [], "bank": digest}
+
+
+def _unplaced(signature: str, task: Mapping[str, Any], bindings: Bindings) -> list[str]:
+    """Ids of bindings that a task of this signature says nothing about."""
+    metrics, kinds = task.get("metrics") or (), set(task.get("deliverables") or ())
+    holds: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+        "metrics": lambda b: b.get("canonical") in metrics or str(b.get("canonical", "")).startswith("other"),
+        "deliverables": lambda b: _placed(b, kinds),
+        "populations": lambda b: "population" in signature,
+        "assumptions": lambda b: "stated assumption" in signature or "own definition" in signature,
+        "output_constraints": lambda b: "with a stated" in signature,
+        "entities": lambda b: "no named issuer" not in signature,
+        "periods": lambda b: "no stated period" not in signature or b["span"].lower().startswith(("both", "each", "those", "the ")),
+    }
+    return [str(b["id"]) for array, fits in holds.items() for b in bindings.get(array, ()) if not fits(b)]
+
+
+def _placed(deliverable: Mapping[str, Any], kinds: set[str]) -> bool:
+    """Whether one of a task's kinds answers to a deliverable: an explanation is no figure, a table is no list."""
+    if deliverable.get("type") == "explain":
+        return bool(kinds - FIGURES)
+    if deliverable.get("type") == "artefact":
+        told = str(deliverable["span"]).lower()
+        wanted = (
+            {"table", "list_items"}
+            if re.search(r"table|spreadsheet|list", told)
+            else {"chart"}
+            if re.search("chart|graph", told)
+            else kinds
+        )
+        return bool(kinds & wanted)
+    return True
