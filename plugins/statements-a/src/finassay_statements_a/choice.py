@@ -25,6 +25,7 @@ _DEBT: Final = re.compile(
     r"(?!.*(?:interest|deferred|deposits))(?:.*\b(?:debt|borrowings?|notes payable|loans|commercial paper)\b|(?!.*lease)current (?:portion|maturities|installments)).*"
 )
 _OTHERS: Final = re.compile(r"(?!total)(?!.*redeemable).*(?:non-?controlling|minority) interests?.*")
+_AMORTIZES: Final = re.compile(r"(?i)^(?!.*(?:debt|discount|premium|financing|issuance)).*amorti")
 _ANY_EQUITY: Final = re.compile(
     r"total (?!liabilities)(?:.*(?:share|stock)(?:holders|owners)'? )?(?:equity|investment)(?: \(deficit\))?|equity attributable to .*"
 )
@@ -65,6 +66,8 @@ def _completes(statement: "Statement", row: Row, besides: Row | None = None) -> 
     if len(found) < 2:
         return besides is None
     more = [v.number for v in besides.values] if besides is not None else [Decimal(0)] * len(row.values)
+    for _, other in statement.fitting("redeemable"):
+        more = [a + v.number for a, v in zip(more, other.values, strict=True)] if other.values else more
     return all(abs(a + v.number + b - c) <= 2 for a, v, b, c in zip(found[0], row.values, more, found[1], strict=True))
 
 
@@ -86,12 +89,14 @@ def unclear(statement: "Statement", line: str, row: Row) -> str:
         return "the statement has noncontrolling interests and no total of all equity"
     if (
         line == "ppe_net"
-        and "net" not in own
+        and not re.search(r"\bnet\b|\bless accumulated\b", own)
         and any(re.search(r"accumulated (?:depreciation|amorti)|\bgross\b|(?:plant|equipment).*at cost", label) for label in labels)
     ):
         return "the row is not said to be net of depreciation, and depreciation stands in a row of its own"
+    if line == "amortization_alone" and any(r is not row and _AMORTIZES.search(r.label) for _, r in statement.zone(line)):
+        return "several rows are of amortization"
     if line == "short_term_debt":
-        among = debts(statement.zone(line))
+        among = debts(statement.zone(line)) if statement.fitting("current_liabilities") else []
         if len(among) > 1:
             return f"current debt stands in several rows: {', '.join(repr(one.label[:40]) for one in among[:4])}"
     return ""

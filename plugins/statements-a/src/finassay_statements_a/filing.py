@@ -20,7 +20,7 @@ from finassay_statements_a.rows import Row, Value, rows, with_totals_named
 
 _ANCHORS: Final = {
     "income": ("revenue", "operating_income", "pretax_income", "income_tax", "net_income"),
-    "balance": ("current_assets", "total_assets", "current_liabilities", "total_liabilities_and_equity"),
+    "balance": ("current_assets", "total_assets", "current_liabilities", "total_liabilities", "equity", "total_liabilities_and_equity"),
     "cash": ("cfo", "cfi", "cff"),
 }
 _NEEDED: Final = {"income": 3, "balance": 3, "cash": 3}
@@ -76,9 +76,10 @@ _HEADING: Final = re.compile(
 _PER_SHARE: Final = re.compile(r"(?i)\bper\s+(?:\w+\s+)?share")
 _REDEEMABLE: Final = re.compile(r"(?i)\b(?:redeemable|temporary\s+equity|mezzanine)\b")
 _INCOME: Final = re.compile(
-    rf"(?:consolidated )?net {_NET}(?: (?:attributable|available|applicable) to (?!.*(?:non-?controlling|minority|preferred)).*)?"
+    rf"(?:consolidated )?net {_NET}(?: per (?:common )?share)?(?: (?:attributable|available|applicable) to (?!.*(?:non-?controlling|minority|preferred)).*)?"
 )
 """What a row under `Earnings per share - diluted` says where it is not told apart by operations."""
+_AVERAGE: Final = re.compile(r"(?:weighted|average).*shares? outstanding")
 _SHORT: Final = re.compile(r"(?:total|basic|diluted|basic and diluted)")
 
 
@@ -89,8 +90,11 @@ def names_of(label: str, section: str = "") -> tuple[str, ...]:
     above = _compared(section)
     if _SHORT.fullmatch(plain):
         found = [f"{above} {plain}"]
-    elif _PER_SHARE.search(above) and ("basic" in above) != ("diluted" in above) and _INCOME.fullmatch(plain):
-        found = [above]
+    elif _PER_SHARE.search(above) and ("basic" in above) != ("diluted" in above):
+        if _INCOME.fullmatch(plain):
+            found = [above]
+        elif _AVERAGE.match(plain):
+            found = [f"{plain} - {'basic' if 'basic' in above else 'diluted'}"]
     return tuple(dict.fromkeys(part.strip(" :*") for part in found))
 
 
@@ -99,6 +103,7 @@ def _compared(label: str) -> str:
     plain = re.sub(r"\((?:see )?notes? [^)]*\)|,? ?(?:see )?notes? \d+(?:(?:,| and) \d+)*|\(\d\)|\(pp&e\)", " ", plain)
     plain = re.sub(r"-{2,}", " - ", plain)
     plain = re.sub(r"\s*-\s+|\s+-\s*", " - ", re.sub(r"\s+", " ", plain)).strip(" :*-")
+    plain = re.sub(r" \(includ[^()]*\)", "", plain)
     return re.sub(r"^.*\b(?:19|20)\d\d (?!and |or |to )", "", plain)
 
 
@@ -235,6 +240,8 @@ class LabelFiling:
             return f"the {item.statement} statement does not show that year"
         place, column, basis = years[year]
         fitting = statement.fitting(line)
+        if line == "short_term_investments" and not statement.fitting("current_assets"):
+            fitting = [(page, row) for page, row in fitting if re.search(r"(?i)short-term|\bcurrent\b", row.label)]
         if not fitting and line == "redeemable" and _REDEEMABLE.search(statement.page.text):
             return "the page speaks of a redeemable interest, and no row shows it"
         if not fitting:

@@ -14,6 +14,8 @@ _VALUE: Final = re.compile(
 _MARKER: Final = re.compile(r"\(\d\)")
 _NOTE: Final = re.compile(r"\d{1,2}")
 """A footnote's mark and a note's number, which stand beside a label and are no figures."""
+_OF_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\s?[,:][\s$]*$")
+"""What stands before a figure that a label tells of a year: `allowances: 2021, $25`."""
 _SPACE: Final = re.compile(r"[\s\u00a0]*")
 _LEADER: Final = re.compile(r"(?:\.\s?){3,}|_{3,}|…+")
 _PER_SHARE: Final = re.compile(r"(?i)\bper (?:\w+ )?share\b.{0,60}$")
@@ -153,7 +155,8 @@ def _pieces(text: str, begin: int, end: int, columns: int, pending: str, noted: 
         extra = len(run) - columns
         before = f"{pending} {text[at : run[0].start]}".rstrip(" $,\u00a0").lower()
         beside = extra == 1 and (_MARKER.fullmatch(run[0].text) or (noted and _NOTE.fullmatch(run[0].text)))
-        if extra and not beside and not re.search(r"\b(?:and|of|or|to)\s*$|\bnotes?\s*$|\($", before):
+        inside = _OF_YEAR.search(text[at : run[0].start])
+        if extra and not beside and not inside and not re.search(r"\b(?:and|of|or|to)\s*$|\bnotes?\s*$|\($", before):
             yield at, run[0].start, (), True
         else:
             yield at, run[0 if beside else extra].start, tuple(run[extra:]), False

@@ -22,7 +22,7 @@ _MIN_ROWS: Final = 8
 _COLUMNS: Final = {"income": (2, 3), "balance": (2, 2), "cash": (2, 3)}
 _OWNED: Final = re.compile(r"non-?controlling|redeemable (?:interest|and)|minority interest", re.IGNORECASE)
 _HINT: Final = re.compile(
-    r"(?i)total\s+assets|total\s+(?:current\s+)?liabilities|operating\s+activities|(?:by|from)\s+operations|(?:income|earnings|loss)[^\n]*before[^\n]*tax"
+    r"(?i)total\s+assets|total\s+(?:current\s+)?liabilities|operating\s+activities|(?:by|from)\s+operations|(?:income|earnings|loss)[^\n]*before[^\n]*tax|pre-?tax\s+(?:income|earnings|profit|loss)"
 )
 """What a page of a primary statement cannot do without; others are not read as grids."""
 _FEWEST, _MOST = Decimal(100_000), Decimal(50_000_000_000)
@@ -171,6 +171,8 @@ class GridFiling:
         rows = finder.found(line)
         if line in ("equity", "equity_total"):
             rows = totals_of_equity(finder, line)
+        if line == "short_term_investments" and not finder.places("current_assets"):
+            rows = [row for row in rows if {"short-term", "current"} & set(row.words)]
         if (
             not rows
             and line == "redeemable"
@@ -257,10 +259,17 @@ def _unlike(only: str, rows: Sequence[GridRow], row: GridRow) -> str:
     liquid = {words for one in rows for words in (("short-term", "investment"), ("marketable", "security")) if set(words) <= set(one.words)}
     if only == "one-kind" and len(liquid) > 1:
         return "short-term investments and marketable securities stand in rows of their own"
+    if only == "all-amortization" and any(other is not row and _amortizes(other) for other in rows):
+        return "several rows are of amortization"
     accumulated = any({"accumulated", "depreciation"} <= set(one.words) or "gross" in one.words for one in rows)
-    if only == "net" and "net" not in row.words and accumulated:
+    if only == "net" and not {"net", "accumulated"} & set(row.words) and accumulated:
         return "the row is not said to be net, and depreciation stands in another row"
     return ""
+
+
+def _amortizes(row: GridRow) -> bool:
+    """Whether a row is of amortization that is no interest."""
+    return "amortization" in row.words and not {"debt", "discount", "premium", "financing", "issuance"} & set(row.words)
 
 
 def _slice(page: Page, start: int, end: int) -> Slice:

@@ -68,12 +68,16 @@ def _statement(line: str) -> str:
 
 
 def _words(row: GridRow) -> tuple[str, ...]:
-    """A row's words; a mere `Basic` or `Total` means what the heading above says, and `Net income` under `per share - diluted` is an amount a share."""
-    if not row.words:
-        return row.words
+    """A row's words; a mere `Basic` or `Total` means what the heading above says, as do rows under `per share - diluted`."""
     above, own = set(row.above), set(row.words)
-    of_share = above >= _PER_SHARE and len(above & {"basic", "diluted"}) == 1 and {"net"} < own and own & {"income", "earning", "loss"}
-    return (*row.above, *row.words) if own <= _MERE or of_share else row.words
+    if not row.words or own <= _MERE:
+        return (*row.above, *row.words) if row.words else ()
+    kind = above & {"basic", "diluted"}
+    if not above >= _PER_SHARE or len(kind) != 1:
+        return row.words
+    if own >= {"share", "outstanding"} and own & {"average", "weighted-average"}:
+        return (*kind, *row.words)
+    return (*row.above, *row.words) if "net" in own and own & {"income", "earning", "loss"} else row.words
 
 
 _ZONE_LINES: Final = {"tax": "income_tax", "net": "net_income_total"}

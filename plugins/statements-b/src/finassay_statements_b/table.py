@@ -286,8 +286,13 @@ def _row(
         return None
     extra = len(run) - count
     row = _made(page, [*words, *run[:extra]] if extra else words, run[extra:], frozenset())
-    joined = bool(words) and words[-1].text.lower().strip(",") in _JOINERS
+    joined = bool(words) and (words[-1].text.lower().strip(",") in _JOINERS or _of_year(words[-1].text))
     return evolve(row, doubtful=extra > 0 and not joined)
+
+
+def _of_year(text: str) -> bool:
+    """Whether a label tells a figure of a year: `allowances: 2021, $25`."""
+    return len(text) == 5 and text[-1] in ",:" and text[:4].isdigit() and text[:2] in ("19", "20")
 
 
 def _without_heading(words: Sequence[Token]) -> list[Token]:
