@@ -5,8 +5,12 @@ from decimal import Decimal
 from attrs import define, evolve, field
 
 from finassay_rubrics.grading.cells import Cell, Given, given
+from finassay_rubrics.grading.companies import of_other_company
 from finassay_rubrics.grading.compare import Expected, accepts
+from finassay_rubrics.grading.corrections import taken_back
+from finassay_rubrics.grading.disowned import listed
 from finassay_rubrics.grading.in_prose import from_to
+from finassay_rubrics.grading.in_tables import not_its_own
 from finassay_rubrics.grading.numbers import Number
 from finassay_rubrics.grading.reading import Read, Reading
 from finassay_rubrics.grading.score import Found
@@ -55,8 +59,23 @@ class Figures:
         found, read = self._by_criterion(criterion, cell)
         if self.view.target is None:
             return found, read
-        other = settled(found, by_query(self.reading.main.answer.text, self.view.target, cell))
+        by_words = by_query(self.reading.main.answer, self.view.target, cell)
+        other = settled(found, Given() if self._is_not_its_own(by_words, cell) else by_words)
         return other, read if other is found else self.reading.main
+
+    def _is_not_its_own(self, found: Given, cell: Cell) -> bool:
+        """Whether a figure that was found by the query's words alone is taken back, another company's or one of several candidates."""
+        if not found.figures:
+            return False
+        answer, number = self.reading.main.answer, found.figures[0]
+        if number.start < taken_back(answer, cell) or not_its_own(answer, cell, number.start):
+            return True
+        one = next((s for s in answer.sentences if s.start <= number.start < s.start + len(s.text)), None)
+        if one is None:
+            return False
+        return of_other_company(one, number.start - one.start, number.end - one.start, cell, answer) or bool(
+            listed(one, number, cell.calendar)
+        )
 
     def _by_criterion(self, criterion: Criterion, cell: Cell) -> tuple[Given, Read]:
         for way in self.reading.ways(cell.kind):

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from finassay_rubrics.grading.headings import above
-from finassay_rubrics.grading.names import names_of, said_last
+from finassay_rubrics.grading.names import ACRONYMS, names_of, said_last
+from finassay_rubrics.grading.vocabulary import SYNONYMS
 from finassay_rubrics.grading.whose import metrics_in
 from finassay_rubrics.metrics.terms import words
 
@@ -21,6 +22,7 @@ _ACTS: Final = re.compile(
     rf"(?:^|[.;:]\s*|\b(?:while|whereas|but|and)\s+)({_NAME}(?:,\s+Inc\.?)?)\s+"
     r"(?:reported|posted|earned|recorded|generated|booked|achieved|had|made|recogni[sz]ed|disclosed|announced)\b"
 )
+_SHORT: Final = re.compile(r"(?<![\w&-])([A-Z]{2,5})['’]s\s")
 _LEAD: Final = 300
 _COMMON: Final = """
 january february march april may june july august september october november december management company companies today yesterday year quarter period
@@ -58,6 +60,7 @@ def another_company(text: str, start: int, known: frozenset[str], answer: str) -
     before = text[max(0, start - _LEAD) : start]
     found = [(m.start(1), m[1]) for pattern in (_OWNS, _ABOUT, _ACTS) for m in pattern.finditer(before)]
     strange = [(at, name) for at, name in found if _is_company(name, known)]
+    strange += [(m.start(1), m[1]) for m in _SHORT.finditer(before) if is_short_name(m[1], known)]
     if not strange:
         return False
     at, name = max(strange)
@@ -68,6 +71,20 @@ def another_company(text: str, start: int, known: frozenset[str], answer: str) -
     return not re.search(
         rf"(?:\(|\b(?:formerly|previously|known as|trading as|now|renamed|parent of|owner of)\s+(?:\w+\s+)?){first}", answer
     )
+
+
+def is_short_name(name: str, known: frozenset[str]) -> bool:
+    """Whether capitals that own something can be a ticker: no metric's and no unit's acronym."""
+    short = name.lower()
+    if any(_in_order(short, word) for word in known):
+        return False  # NKE for Nike
+    return short not in known and short not in ACRONYMS and short not in SYNONYMS and not metrics_in(name)
+
+
+def _in_order(short: str, word: str) -> bool:
+    """Whether the letters of a short name stand in this order in a word, from its first on."""
+    letters = iter(word)
+    return word[:1] == short[:1] and all(letter in letters for letter in short)
 
 
 def _is_company(name: str, known: frozenset[str]) -> bool:

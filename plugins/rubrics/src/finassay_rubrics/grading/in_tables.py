@@ -46,6 +46,8 @@ class Entry:
     label: str
     head: str
     corner: str
+    caption: str
+    """The line above the table."""
     text: str
     start: int
     columns: int
@@ -101,7 +103,12 @@ def _entries(table: Table, answer: Answer, entities: frozenset[str], calendar: C
             if not any(c.isdigit() for c in text) or (years_in(text) and not numbers(text, answer.ignore)):
                 label = f"{label} {text}".strip()[:MAX_LABEL]  # a period or an entity in a column of its own
             else:
-                yield _entry(table, label[:MAX_LABEL], head[:MAX_LABEL], corner, text, row[column].start, len(row), entities, calendar)
+                labels = (label[:MAX_LABEL], head[:MAX_LABEL], corner, caption)
+                yield _entry(table, labels, text, row[column].start, len(row), entities, calendar)
+
+
+def _only(years: list[str]) -> list[str]:
+    return years if len(set(years)) == 1 else []
 
 
 def _whole_heads(heads: tuple[str, ...]) -> list[str]:
@@ -122,8 +129,9 @@ def _without_years(head: str) -> str:
 
 
 def _entry(
-    table: Table, label: str, head: str, corner: str, text: str, start: int, columns: int, entities: frozenset[str], calendar: Calendar
+    table: Table, labels: tuple[str, str, str, str], text: str, start: int, columns: int, entities: frozenset[str], calendar: Calendar
 ) -> Entry:
+    label, head, corner, caption = labels
     said = f"{label} {head}"
     words = words_of(said, entities)
     return Entry(
@@ -131,13 +139,14 @@ def _entry(
         label,
         head,
         corner,
+        caption,
         text,
         start,
         columns,
         words,
         spread(words | words_of(corner, entities)),
         frozenset(w.lower() for w in re.findall(r"\w+", said)),
-        frozenset(years_in(said, calendar) or years_in(corner, calendar)),
+        frozenset(years_in(said, calendar) or years_in(corner, calendar) or _only(years_in(caption, calendar))),
         part_in(head) or part_in(label),
         at_in(label),
         bool(CHANGE.search(said)),
@@ -147,7 +156,13 @@ def _entry(
 
 def _fits(entry: Entry, cell: Cell, wanted: frozenset[str]) -> float:
     own = cell.heard(entry.spread)
-    if not own & wanted or of_another(f"{entry.label} {entry.head}", cell.metrics):
+    if entry.caption and not own & cell.weights.keys() and not metrics_in(f"{entry.label} {entry.head}"):
+        own |= cell.heard(words_of(entry.caption, cell.entities))  # a table of companies and years, its metric above it
+    if (
+        not own & wanted
+        or _CANDIDATES.search(f"{entry.label} {entry.head} {entry.caption}")
+        or of_another(f"{entry.label} {entry.head}", cell.metrics)
+    ):
         return 0.0
     if (
         cell.change != entry.changes
@@ -165,6 +180,15 @@ def _fits(entry: Entry, cell: Cell, wanted: frozenset[str]) -> float:
         return 0.0
     dated = _dated(entry.years, cell, entry.columns)
     return dated + _matched(entry.words, own, wanted, cell) + 0.3 * (entry.at == cell.at != "") if dated > 0 else 0.0
+
+
+def not_its_own(answer: Answer, cell: Cell, at: int) -> bool:
+    """Whether the figure at a place stands in a table as another company's or metric's, or as one of several candidates."""
+    entry = next((e for e in entries_of(answer, cell.entities, cell.calendar) if e.start <= at < e.start + len(e.text)), None)
+    if entry is None:
+        return False
+    label = f"{entry.label} {entry.head}"
+    return bool(_CANDIDATES.search(f"{label} {entry.caption}")) or of_another(label, cell.metrics) or _of_stranger(entry, cell, answer)
 
 
 def _of_stranger(entry: Entry, cell: Cell, answer: Answer) -> bool:
@@ -191,8 +215,13 @@ def _axes(answer: Answer, table: Table, names: Names) -> tuple[bool, bool]:
     if not kept:
         labels = " ".join(cell.text for row in table.rows[:200] for cell in row[:2] if not any(c.isdigit() for c in cell.text))
         heads = " ".join(table.head[1:])
-        kept = answer.kept[key] = [(bool(_names_in(labels) & names.own), bool(_names_in(heads) & names.own))]
+        rows = _COMPANIES.match(table.head[0] if table.head else "") is not None
+        kept = answer.kept[key] = [(rows or bool(_names_in(labels) & names.own), bool(_names_in(heads) & names.own))]
     return kept[0]
+
+
+_COMPANIES: Final = re.compile(r"^\W*(?:compan(?:y|ies)|banks?|issuers?|firms?|peers?|tickers?|entit(?:y|ies)|names?)\W*$", re.IGNORECASE)
+"""The head of a column of companies."""
 
 
 def _names_in(text: str) -> frozenset[str]:
@@ -227,6 +256,11 @@ def _dated(years: frozenset[str], cell: Cell, columns: int) -> float:
     return 0.5 if columns == 2 or not cell.years else 0.3
 
 
+_CANDIDATES: Final = re.compile(
+    r"\b(?:candidates?|possible (?:values?|figures?|answers?|amounts?|results?|readings?)|possibilit(?:y|ies)|guesses|could be|one of (?:these|the following)|any of)\b",
+    re.IGNORECASE,
+)
+"""What says of a table that its figures are none yet."""
 _HEDGE: Final = re.compile(r"^[\s)]*(?:or|to|-|–|/|~|and|,)\s*[$€£]?\s*$", re.IGNORECASE)
 
 

@@ -36,7 +36,7 @@ _NO_NAME: Final = frozenset(_PLAIN.split())
 _SHORT: Final = """ttm ltm ytd yoy qoq usd eur gbp jpy gaap ifrs fy est unaudited m mm bn b k x bps bp pp pct n a na nm us uk eu i ii iii iv v cagr ni gm om nm sec note
     q1 q2 q3 q4 h1 h2 ebitda eps roa roe roic wacc dcf ceo cfo vs
 """
-_ACRONYMS: Final = frozenset(_SHORT.split())
+ACRONYMS: Final = frozenset(_SHORT.split())
 
 
 @frozen
@@ -84,7 +84,7 @@ def _alias_of(name: str, inside: str) -> frozenset[str]:
     parts = [p.strip(" \"'“”") for p in re.split(r"[,;/]|\bor\b", inside)]
     named = [p for p in parts if re.fullmatch(rf"(?:{_NAME})", p) or _TICKER.fullmatch(p)]
     tickers = [m["ticker"] for p in parts if (m := _TICKER.fullmatch(p))]
-    return issuer_words([*named, *tickers]) - _ACRONYMS
+    return issuer_words([*named, *tickers]) - ACRONYMS
 
 
 def others_in(text: str, own: frozenset[str], known: frozenset[str]) -> frozenset[str]:
@@ -99,12 +99,12 @@ def others_in(text: str, own: frozenset[str], known: frozenset[str]) -> frozense
     for number, match in enumerate(_PEERS.finditer(text)):
         if number < MAX_NAMES:
             found |= issuer_words([match["name"]])
-    return frozenset(w for w in found if w not in own and w not in known and w not in _ACRONYMS and not metrics_in(w))
+    return frozenset(w for w in found if w not in own and w not in known and w not in ACRONYMS and not metrics_in(w))
 
 
 def _is_ticker(name: str, ticker: str, own: frozenset[str]) -> bool:
     short = ticker.lower()
-    if short in _ACRONYMS or short in SYNONYMS or metrics_in(name) or issuer_words([name]) & own:
+    if short in ACRONYMS or short in SYNONYMS or metrics_in(name) or issuer_words([name]) & own:
         return False
     initials = {"".join(w[0] for w in re.findall(r"[A-Za-z]+", name)).lower(), *initials_of(name)}
     return short not in initials or bool(_LEGAL.search(name))

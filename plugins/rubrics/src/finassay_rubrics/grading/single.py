@@ -8,10 +8,12 @@ from typing import Final
 
 from attrs import evolve
 
+from finassay_rubrics.grading.answer import Answer
 from finassay_rubrics.grading.asked import target_of
 from finassay_rubrics.grading.cells import Cell, Given
 from finassay_rubrics.grading.companies import another_company
 from finassay_rubrics.grading.disowned import denied
+from finassay_rubrics.grading.in_tables import scaled
 from finassay_rubrics.grading.locate import Target, locate
 from finassay_rubrics.grading.vocabulary import ALTERNATIVE, AVERAGE, CHANGE
 from finassay_rubrics.grading.whose import names_another, planned
@@ -35,8 +37,9 @@ def _left_open(criteria: Iterable[Criterion]) -> bool:
     return any(c.status == "unresolved" and not c.optional for c in criteria)
 
 
-def by_query(text: str, target: Target, cell: Cell) -> Given:
+def by_query(answer: Answer, target: Target, cell: Cell) -> Given:
     """The figure that an answer gives for a query of one figure; nothing where the answer disowns it or gives it as something else's."""
+    text = answer.text
     found = locate(text, evolve(target, kind=cell.kind))
     if not found.figures:
         return Given()
@@ -50,7 +53,8 @@ def by_query(text: str, target: Target, cell: Cell) -> Given:
     if (cell.reported and planned(around, at)) or not _of_the_kind(found.quote, target, cell):
         return Given()
     told = "conclusion" if found.how == "conclusion" and not ALTERNATIVE.search(around[:at]) else "sentence"
-    return Given(found.figures, quote=found.quote[:400], how=told, label=around[:at][-160:])
+    figures = tuple(scaled(n, text[begin : n.start], cell, answer) for n in found.figures)
+    return Given(figures, quote=found.quote[:400], how=told, label=around[:at][-160:])
 
 
 def settled(by_criterion: Given, by_query: Given) -> Given:

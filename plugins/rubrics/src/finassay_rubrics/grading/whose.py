@@ -48,15 +48,15 @@ _PLAIN: Final = frozenset(
 
 
 def of_another(label: str, asked: frozenset[str]) -> bool:
-    """Whether a label names an amount of the table of metrics, and neither what is asked about nor a kind of it."""
+    """Whether a label names a metric of the table, and neither what is asked about nor a kind of it."""
     named = metrics_in(label[:_LEAD], whole=True)
     return bool(named) and bool(asked) and all(_rivals(one, other) for one in named for other in asked)
 
 
 def _rivals(one: str, other: str) -> bool:
-    """Whether two metrics are different amounts: net income and net income from continuing operations are not."""
+    """Whether two metrics are different ones of a unit: net income and net income from continuing operations are not."""
     metrics = table().metrics
-    if metrics[one].unit != metrics[other].unit or metrics[one].unit != "amount":
+    if metrics[one].unit != metrics[other].unit:
         return False
     return not (
         one.startswith(f"{other}_") or other.startswith(f"{one}_") or one == other or metrics[one].formula == metrics[other].formula
