@@ -27,7 +27,7 @@ _DEBT: Final = re.compile(
 _OTHERS: Final = re.compile(r"(?!total)(?!.*redeemable).*(?:non-?controlling|minority) interests?.*")
 _AMORTIZES: Final = re.compile(r"(?i)^(?!.*(?:debt|discount|premium|financing|issuance)).*amorti")
 _ANY_EQUITY: Final = re.compile(
-    r"total (?!liabilities)(?:.*(?:share|stock)(?:holders|owners)'? )?(?:equity|investment)(?: \(deficit\))?|equity attributable to .*"
+    r"total (?!liabilities)(?:.*(?:share|stock)(?:holders|owners)'? )?(?:equity|deficit|investment)(?: \(deficit\))?|equity attributable to .*"
 )
 
 
@@ -81,7 +81,7 @@ def unclear(statement: "Statement", line: str, row: Row) -> str:
     labels = [r.label.lower() for _, r in statement.rows]
     shared = any(re.search(r"non-?controlling|redeemable (?:interest|and)|minority interest", label) for label in labels)
     own = row.label.lower()
-    if line == "net_income" and shared and "attributable" not in own:
+    if line == "net_income" and shared and not re.search(r"\battributable\b|\bavailable to\b", own):
         return "the statement has noncontrolling interests and no line of what is attributable to shareholders"
     if line == "equity" and shared and re.match(r"total equity", own):
         return "the statement has noncontrolling interests and no total of shareholders' equity"
@@ -93,6 +93,12 @@ def unclear(statement: "Statement", line: str, row: Row) -> str:
         and any(re.search(r"accumulated (?:depreciation|amorti)|\bgross\b|(?:plant|equipment).*at cost", label) for label in labels)
     ):
         return "the row is not said to be net of depreciation, and depreciation stands in a row of its own"
+    if (
+        line in ("short_term_debt", "short_term_borrowings")
+        and not statement.fitting("current_liabilities")
+        and not re.search(r"short-term|commercial paper|current|within one year", own)
+    ):
+        return "the balance sheet does not tell current liabilities from others"
     if line == "amortization_alone" and any(r is not row and _AMORTIZES.search(r.label) for _, r in statement.zone(line)):
         return "several rows are of amortization"
     if line == "short_term_debt":

@@ -79,6 +79,7 @@ _INCOME: Final = re.compile(
     rf"(?:consolidated )?net {_NET}(?: per (?:common )?share)?(?: (?:attributable|available|applicable) to (?!.*(?:non-?controlling|minority|preferred)).*)?"
 )
 """What a row under `Earnings per share - diluted` says where it is not told apart by operations."""
+_BOTH: Final = re.compile(rf"net {_NET},? (?:- )?(?:basic|diluted|basic and diluted)")
 _AVERAGE: Final = re.compile(r"(?:weighted|average).*shares? outstanding")
 _SHORT: Final = re.compile(r"(?:total|basic|diluted|basic and diluted)")
 
@@ -89,6 +90,8 @@ def names_of(label: str, section: str = "") -> tuple[str, ...]:
     found = [plain, plain.rsplit(": ", 1)[-1], _HEADING.sub("", plain)]
     above = _compared(section)
     if _SHORT.fullmatch(plain):
+        found = [f"{above} {plain}"]
+    elif _PER_SHARE.search(above) and _BOTH.fullmatch(plain):
         found = [f"{above} {plain}"]
     elif _PER_SHARE.search(above) and ("basic" in above) != ("diluted" in above):
         if _INCOME.fullmatch(plain):

@@ -200,6 +200,12 @@ class GridFiling:
         several = debts(self._finders[one.proof.kind]) if line == "short_term_debt" else []
         if len(several) > 1:
             return f"current debt stands in {len(several)} rows"
+        if (
+            line in ("short_term_debt", "short_term_borrowings")
+            and not self._finders[one.proof.kind].places("current_liabilities")
+            and not {"short-term", "commercial", "current", "within"} & set(rows[0].words)
+        ):
+            return "nothing tells current liabilities from others"
         return _unlike(line_rules()[line].only, one.rows, rows[0])
 
     def _made(self, one: Found, line: str, year: int, row: GridRow, place: int) -> Cell | str:
@@ -254,7 +260,7 @@ def _unlike(only: str, rows: Sequence[GridRow], row: GridRow) -> str:
     """Why a row may not be whose figures the line means, or nothing."""
     shared = any(_OWNED.search(one.label) for one in rows)
     label = row.label.lower()
-    if only == "owner" and shared and "attributable" not in label and not re.search(r"(?:share|stock)(?:holder|owner)", label):
+    if only == "owner" and shared and "attributable" not in label and "available to" not in label and not re.search(r"(?:share|stock)(?:holder|owner)", label):
         return "others than shareholders have a part, and no row shows that of shareholders"
     liquid = {words for one in rows for words in (("short-term", "investment"), ("marketable", "security")) if set(words) <= set(one.words)}
     if only == "one-kind" and len(liquid) > 1:

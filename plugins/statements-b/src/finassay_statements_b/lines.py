@@ -72,6 +72,8 @@ def _words(row: GridRow) -> tuple[str, ...]:
     above, own = set(row.above), set(row.words)
     if not row.words or own <= _MERE:
         return (*row.above, *row.words) if row.words else ()
+    if above >= _PER_SHARE and own >= {"net", "income"} and own <= {"net", "income", "loss", *_MERE}:
+        return (*row.above, *row.words)
     kind = above & {"basic", "diluted"}
     if not above >= _PER_SHARE or len(kind) != 1:
         return row.words
