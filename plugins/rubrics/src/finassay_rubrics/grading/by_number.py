@@ -18,6 +18,7 @@ from finassay_rubrics.grading.single import by_query, settled
 from finassay_rubrics.grading.view import RubricView, numeric_routes
 from finassay_rubrics.grading.vocabulary import LOSS, OUTFLOW, PROFIT
 from finassay_rubrics.grading.words import DOWN, UP
+from finassay_rubrics.grading.working import contradicted
 from finassay_rubrics.grading.years import Calendar
 from finassay_rubrics.record.rubric import ANY, Criterion, Route
 
@@ -97,7 +98,11 @@ class Figures:
     def _on(self, criterion: Criterion, route: Route) -> Found:
         cell = self.cell(criterion, route)
         found, read = self._found(criterion, cell)
-        return read.placed(self._compared(found, criterion, route, cell))
+        result = self._compared(found, criterion, route, cell)
+        main = found.figures[0] if found.figures else None
+        if result.outcome == "met" and main is not None and (sum_ := contradicted(read.answer, main)):
+            result = evolve(result, outcome="unmet", why=f"the answer contradicts itself: what it computes {main.text} from gives {sum_}")
+        return read.placed(result)
 
     def _compared(self, found: Given, criterion: Criterion, route: Route, cell: Cell) -> Found:
         if not found.figures:

@@ -139,7 +139,10 @@ def found_on(criterion: Criterion, routes: Mapping[str, str], findings: Findings
 def _result(criterion: Criterion, routes: Mapping[str, str], findings: Findings) -> Result:
     route, found = found_on(criterion, routes, findings)
     earned = criterion.points if found.outcome in GOOD else Decimal(0)
-    return Result(criterion.id, route, criterion.points, earned, found, criterion.gate == "must_pass")
+    gate = (
+        criterion.gate == "must_pass" and not criterion.depends_on
+    )  # one fault is charged once: no gate hangs on what follows from others
+    return Result(criterion.id, route, criterion.points, earned, found, gate)
 
 
 def _best_routes(rubric: Rubric, findings: Findings, declared: frozenset[tuple[str, str]]) -> dict[str, str]:
