@@ -37,10 +37,11 @@ def command(source: Path, target: Path, source_form: str | None, target_form: st
     rubric-spec  rubric-spec's portable JSON
     promptfoo    promptfoo's YAML, a test for each rubric
 
-    Conventions, tolerances and evidence are in our form alone; in others the accepted values are told in words.
+    Conventions, tolerances and evidence are in our form alone; in others the accepted values are told in words, and unresolved criteria are
+    left out. What was left out or has no place is told on standard error.
     """
     from finassay_rubrics.cli.context import day_of
-    from finassay_rubrics.record.exchange.forms import read, write
+    from finassay_rubrics.record.exchange.forms import exported, left_behind, read, write
 
     day = day_of(cutoff) if cutoff else datetime.now(UTC).date()
     form = target_form or BY_SUFFIX.get(target.suffix)
@@ -51,4 +52,12 @@ def command(source: Path, target: Path, source_form: str | None, target_form: st
         written = write(rubrics, target, form)
     except OSError as error:
         raise InvalidFileError(f"{target}: cannot be written: {error.strerror}") from error
+    for number, rubric in enumerate(rubrics, start=1):
+        where = f"rubric {number}: " if len(rubrics) > 1 else ""
+        kept, unresolved = exported(rubric, form)
+        if unresolved:
+            ids = ", ".join(c.id for c in unresolved[:10])
+            click.echo(f"{where}{len(unresolved)} of {len(rubric.criteria)} criteria left out, unresolved: {ids}", err=True)
+        if lost := left_behind(kept, form):
+            click.echo(f"{where}the form {form} has no place for {', '.join(lost)}", err=True)
     click.echo(f"{len(rubrics)} rubric{'s' if len(rubrics) != 1 else ''}: {written[0]}{' and on' if len(written) > 1 else ''}")

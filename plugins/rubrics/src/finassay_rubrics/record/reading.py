@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from finassay.api.amiss import first_amiss
 from finassay.api.errors import InvalidFileError
+from finassay_rubrics.record.parsing import dumped, no_number, once
 from finassay_rubrics.record.rubric import SCHEMA, Rubric
 
 DRAFT: Final = "rubric/draft"
@@ -24,12 +25,16 @@ def read_rubric(path: Path) -> Rubric:
     """The rubric in a file, or in `rubric.json` of a folder. Raises `InvalidFileError`."""
     path = path / "rubric.json" if path.is_dir() else path
     try:
+        if path.exists() and not path.is_file():
+            raise InvalidFileError(f"{path}: is no file")
         if path.stat().st_size > MAX_BYTES:
             raise InvalidFileError(f"{path}: too large for a rubric")
-        data = json.loads(path.read_text("utf-8"), parse_float=Decimal)
+        data = json.loads(path.read_text("utf-8-sig"), parse_float=Decimal, parse_constant=no_number, object_pairs_hook=once)
     except OSError as error:
         raise InvalidFileError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise InvalidFileError(f"{path}: not a rubric: is nested too deep") from error
+    except ValueError as error:
         raise InvalidFileError(f"{path}: not a rubric: {error}") from error
     beside = {name: _beside(path, f"{name}.json") for name in ("moves", "budget", "context")}
     return rubric_of(data, str(path), **beside)
@@ -59,7 +64,7 @@ def rubric_of(data: Any, place: str, *, moves: Any = None, budget: Any = None, c
 
 def rubric_json(rubric: Rubric) -> str:
     """The file's text; the same rubric always gives the same text."""
-    return json.dumps(rubric.model_dump(mode="json", by_alias=True, exclude_defaults=False), ensure_ascii=False, indent=1) + "\n"
+    return dumped(rubric.model_dump(mode="json", by_alias=True, exclude_defaults=False), indent=1) + "\n"
 
 
 def content_digest(rubric: Rubric) -> str:

@@ -18,6 +18,8 @@ from finassay_rubrics.record.rubric import Criterion, Obligation, Route, Rubric,
 OBLIGATION: Final = "O1"
 IMPORTED: Final = "as its author states it; no source was opened"
 MAX_CRITERIA: Final = 2_000
+MAX_FIGURE_TEXT: Final = 4_000
+"""Longer texts are words, whatever figures they hold."""
 MAX_WEIGHT: Final = 10**9
 _SCALES: Final = {Decimal(10) ** 3: "thousands", Decimal(10) ** 6: "millions", Decimal(10) ** 9: "billions", Decimal(10) ** 12: "trillions"}
 _UNITS: Final = {"percent": "percent", "points": "percentage points", "basis points": "basis points", "times": "times", "days": "days"}
@@ -79,7 +81,7 @@ def _criterion(number: int, requirement: Requirement, points: Decimal, *, figure
     }
     if requirement.weight <= 0:
         return Criterion(kind="prohibited", polarity="negative", expected=(Route(value=requirement.text),), **common)
-    route = route_of(requirement.text) if figures else None
+    route = route_of(requirement.text) if figures and len(requirement.text) <= MAX_FIGURE_TEXT else None
     if route is not None:
         return Criterion(kind="numeric", expected=(route,), **common)
     return Criterion(kind="text", expected=(Route(value=requirement.text),), **common)

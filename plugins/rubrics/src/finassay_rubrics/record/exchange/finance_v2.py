@@ -5,7 +5,6 @@ A severity is what a criterion weighs. Written from points it is the nearest of 
 
 import csv
 import io
-import json
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
@@ -13,6 +12,7 @@ from statistics import median
 from typing import Any, Final
 
 from finassay_rubrics.record.exchange.common import Form, Requirement, figure, mapping, objects, original_of, plain, rubric_of, said, words
+from finassay_rubrics.record.parsing import csv_of, dumped, json_of
 from finassay_rubrics.record.rubric import Rubric
 
 VALS_V2: Final = "vals-v2"
@@ -20,14 +20,13 @@ OPERATOR: Final = "finance_agent_v2_operator"
 QUESTION, RUBRIC = "Question", "Rubric"
 COLUMNS: Final = (QUESTION, "Question Type", "Expert time (mins)", RUBRIC)
 HEAVIEST: Final = 3
-MAX_FIELD: Final = 16 * 2**20
 
 
 def from_row(row: Mapping[str, Any], cutoff: date) -> Rubric:
     """One question. Raises `ValueError`."""
     try:
-        data = json.loads(words(row, RUBRIC))
-    except (json.JSONDecodeError, RecursionError) as error:
+        data = json_of(words(row, RUBRIC))
+    except ValueError as error:
         raise ValueError(f"{RUBRIC}: not JSON: {error}") from error
     rows = objects({RUBRIC: data}, RUBRIC)
     requirements = [Requirement(words(one, "criteria"), _severity(one), gate=_category(one) == "must_pass") for one in rows]
@@ -59,7 +58,7 @@ def to_row(rubric: Rubric) -> dict[str, Any]:
     rows = [{"criteria": said(c), **more} for c, more in zip(rubric.criteria, extra, strict=True) if more is not None]
     rows = [{"operator": row.pop("operator", OPERATOR), **row} for row in rows]
     rest = kept.get("rest") or {"Question Type": "", "Expert time (mins)": ""}
-    row = {QUESTION: rubric.query, **rest, RUBRIC: json.dumps(rows, ensure_ascii=False)}
+    row = {QUESTION: rubric.query, **rest, RUBRIC: dumped(rows)}
     return {key: row[key] for key in kept.get("order", COLUMNS)}
 
 
@@ -69,17 +68,10 @@ def _told(share: Decimal, *, must_pass: bool) -> dict[str, Any]:
 
 
 def _read(text: str, cutoff: date, query: str) -> list[Rubric]:
-    old = csv.field_size_limit(MAX_FIELD)
-    try:
-        rows = list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline="")))
-    except csv.Error as error:
-        raise ValueError(f"not CSV: {error}") from error
-    finally:
-        csv.field_size_limit(old)
     found = []
-    for number, row in enumerate(rows, start=1):
+    for number, row in enumerate(csv_of(text.removeprefix("\ufeff")), start=1):
         try:
-            found.append(from_row({k: v for k, v in row.items() if k is not None}, cutoff))
+            found.append(from_row(row, cutoff))
         except ValueError as error:
             raise ValueError(f"row {number}: {error}") from error
     return found

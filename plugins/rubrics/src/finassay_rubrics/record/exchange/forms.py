@@ -1,6 +1,5 @@
 """All forms; here Finance Agent experts' rubrics and HealthBench-style items as JSON lines, autorubric's criteria as YAML, others beside."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
@@ -9,8 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from finassay.api.errors import InvalidFileError, UsageError
+from finassay.records.files import write_atomically
 from finassay_rubrics.record.exchange import finance_v2, promptfoo, rewardkit, rubric_spec
 from finassay_rubrics.record.exchange.common import (
+    IMPORTED,
     Form,
     Requirement,
     figure,
@@ -19,13 +20,14 @@ from finassay_rubrics.record.exchange.common import (
     plain,
     rubric_of,
     said,
+    unseen,
     weights_of,
     words,
 )
+from finassay_rubrics.record.parsing import dumped, json_of, text_of, yaml_of
 from finassay_rubrics.record.reading import read_rubric, rubric_json
-from finassay_rubrics.record.rubric import Rubric
+from finassay_rubrics.record.rubric import Criterion, Rubric
 
-MAX_BYTES: Final = 256 * 2**20
 OWN: Final = "rubric"
 VALS: Final = "vals"
 HEALTHBENCH: Final = "healthbench"
@@ -157,7 +159,7 @@ def _lines(one: Callable[[Mapping[str, Any], date], Rubric]) -> Callable[[str, d
                 if not isinstance(row, Mapping):
                     raise ValueError("expected an object")
                 found.append(one(row, cutoff))
-            except (ValueError, RecursionError) as error:
+            except ValueError as error:
                 raise ValueError(f"{where}: {error}") from error
         return found
 
@@ -167,32 +169,26 @@ def _lines(one: Callable[[Mapping[str, Any], date], Rubric]) -> Callable[[str, d
 def _rows(text: str) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Rows of JSON lines, or of one JSON list; each is parsed when it is asked for."""
     if text.lstrip().startswith("["):
-        rows = json.loads(text)
+        rows = json_of(text)
         yield from ((f"row {number}", lambda row=row: row) for number, row in enumerate(rows, start=1))
         return
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            yield f"line {number}", lambda line=line: json.loads(line)  # type: ignore[misc]
+            yield f"line {number}", lambda line=line: json_of(line)  # type: ignore[misc]
 
 
 def _written(one: Callable[[Rubric], dict[str, Any]]) -> Callable[[Sequence[Rubric]], str]:
-    return lambda rubrics: "".join(json.dumps(one(r), ensure_ascii=False) + "\n" for r in rubrics)
+    return lambda rubrics: "".join(dumped(one(r)) + "\n" for r in rubrics)
 
 
 def _read_yaml(text: str, cutoff: date, query: str) -> list[Rubric]:
-    import yaml
-
-    try:
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"not YAML: {str(error)[:200]}") from error
-    return [from_autorubric(data, cutoff, query)]
+    return [from_autorubric(yaml_of(text), cutoff, query)]
 
 
 def _write_yaml(rubrics: Sequence[Rubric]) -> str:
     import yaml
 
-    return str(yaml.safe_dump(to_autorubric(rubrics[0]), sort_keys=False, allow_unicode=True, width=120))
+    return str(yaml.safe_dump(unseen(to_autorubric(rubrics[0])), sort_keys=False, allow_unicode=True, width=120))
 
 
 FORMS: Final = {
@@ -210,14 +206,18 @@ FORMS: Final = {
 
 
 def form_of(path: Path, text: str) -> str:
-    """The form of a file, by its name and beginning. Raises `UsageError` where neither tells."""
+    """The form of a file, by its name and beginning. Raises `UsageError` where neither tells, `InvalidFileError` for broken JSON."""
     if path.suffix in (".yaml", ".yml"):
         return promptfoo.PROMPTFOO if re.search(r"^(?:tests|prompts|providers)\s*:", text, re.MULTILINE) else AUTORUBRIC
     if path.suffix in (".toml", ".csv"):
         return rewardkit.REWARDKIT if path.suffix == ".toml" else finance_v2.VALS_V2
+    where = "the list"
     try:
-        first = next(_rows(text), ("", lambda: None))[1]()
-    except (ValueError, RecursionError):
+        where, parsed = next(_rows(text), ("", lambda: None))
+        first = parsed()
+    except ValueError as error:
+        if text.lstrip()[:1] in ("{", "["):
+            raise InvalidFileError(f"{path}: {where}: {' '.join(str(error).split())[:300]}") from error
         first = None
     if isinstance(first, Mapping) and "rubrics" in first:
         return HEALTHBENCH
@@ -226,17 +226,24 @@ def form_of(path: Path, text: str) -> str:
     raise UsageError(f"{path}: which form is this?", hint=f"--from {' or '.join(FORMS)}")
 
 
+def _is_spec(text: str) -> bool:
+    """Whether a JSON file calls itself a rubric-spec, at its top: our own may hold one inside."""
+    try:
+        data = json_of(text)
+    except ValueError:
+        return False
+    return isinstance(data, Mapping) and data.get("version") == rubric_spec.VERSION
+
+
 def read(path: Path, cutoff: date, form: str = "", query: str = "") -> list[Rubric]:
     """The rubrics of a file: our own (a file or folder), or a foreign form. Raises `InvalidFileError`, `UsageError`."""
     if path.is_dir() or form == OWN:
         return [read_rubric(path)]
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InvalidFileError(f"{path}: too large for rubrics")
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidFileError(f"{path}: cannot be read: {error}") from error
-    spec = path.suffix == ".json" and f'"{rubric_spec.VERSION}"' in text[:4_000]
+        text = text_of(path)
+    except ValueError as error:
+        raise InvalidFileError(f"{path}: {error}") from error
+    spec = path.suffix == ".json" and not form and _is_spec(text)
     if not form and path.suffix == ".json" and not spec and not text.lstrip().startswith("["):
         return [read_rubric(path)]
     name = form or (rubric_spec.RUBRIC_SPEC if spec else form_of(path, text))
@@ -249,15 +256,62 @@ def read(path: Path, cutoff: date, form: str = "", query: str = "") -> list[Rubr
     return found
 
 
+def exported(rubric: Rubric, form: str) -> tuple[Rubric, tuple[Criterion, ...]]:
+    """A rubric without what no answer can be graded by outside: criteria that are unresolved; and these. Our own form holds them all.
+
+    Raises `UsageError` where nothing is left.
+    """
+    open_ = tuple(c for c in rubric.criteria if c.status == "unresolved")
+    if form == OWN or not open_:
+        return rubric, ()
+    if not any(c.points > 0 for c in rubric.criteria if c.status != "unresolved"):
+        raise UsageError(
+            f"no criterion with points has a value: the form {form} has nothing to say of {len(open_)} that are unresolved",
+            hint="Decide them first: finassay rubric queue RUBRIC. Our own form, --to rubric, holds them as they are.",
+        )
+    weights = rubric.writer.get("weights")
+    writer = dict(rubric.writer)
+    if isinstance(weights, list) and len(weights) == len(rubric.criteria):
+        writer["weights"] = [w for w, c in zip(weights, rubric.criteria, strict=True) if c.status != "unresolved"]
+    if writer.pop("form", None) == form:
+        writer.pop("original", None)
+    kept = tuple(c for c in rubric.criteria if c.status != "unresolved")
+    return rubric.model_copy(update={"criteria": kept, "writer": writer}), open_
+
+
+def left_behind(rubric: Rubric, form: str) -> list[str]:
+    """What a form has no place for, in words: what a rubric lacks once it is written in the form and read again."""
+    if form == OWN or rubric.writer.get("form") == form:
+        return []
+    again = FORMS[form].read(FORMS[form].write([rubric]), rubric.cutoff, rubric.query)[0]
+    mine = list(rubric.criteria)
+    if len(again.criteria) < len(mine):
+        mine = [c for c in mine if c.points > 0 and c.kind != "prohibited"]
+    pairs = list(zip(mine, again.criteria, strict=True))
+    total = sum((c.points for c in rubric.criteria), Decimal(0)) or Decimal(100)
+    counts = {
+        "faults and criteria without points": len(rubric.criteria) - len(mine),
+        "criteria whose share of the points differs": sum(abs(a.points / total - b.points / 100) > Decimal("0.0003") for a, b in pairs),
+        "gates": sum(a.gate != b.gate for a, b in pairs),
+        "criteria with evidence": sum(any(route.evidence for route in c.expected) for c in rubric.criteria),
+        "criteria with tolerances": sum(any(route.tolerance for route in c.expected) for c in rubric.criteria if c.notes != IMPORTED),
+    }
+    return [f"{count} {what}" for what, count in counts.items() if count]
+
+
 def write(rubrics: Sequence[Rubric], path: Path, form: str) -> list[Path]:
-    """Write rubrics in a form; what holds one a file becomes numbered files where there are several. Returns what was written."""
+    """Write rubrics in a form; what holds one a file becomes numbered files where there are several. Returns what was written.
+
+    Raises `UsageError` for a rubric of which nothing can be told, `OSError`.
+    """
+    rubrics = [exported(rubric, form)[0] for rubric in rubrics]
     one_each = form == OWN or not FORMS[form].many
     if not one_each:
-        path.write_text(FORMS[form].write(rubrics), encoding="utf-8")
+        write_atomically(path, FORMS[form].write(rubrics).encode())
         return [path]
     written = []
     for number, rubric in enumerate(rubrics, start=1):
         target = path if len(rubrics) == 1 else path.with_name(f"{path.stem}.{number:03}{path.suffix}")
-        target.write_text(rubric_json(rubric) if form == OWN else FORMS[form].write([rubric]), encoding="utf-8")
+        write_atomically(target, (rubric_json(rubric) if form == OWN else FORMS[form].write([rubric])).encode())
         written.append(target)
     return written

@@ -25,6 +25,7 @@ from finassay_rubrics.record.exchange.common import (
     weights_of,
     words,
 )
+from finassay_rubrics.record.parsing import yaml_of
 from finassay_rubrics.record.rubric import Rubric
 
 PROMPTFOO: Final = "promptfoo"
@@ -91,12 +92,7 @@ def to_test(rubric: Rubric) -> dict[str, Any]:
 
 
 def _read(text: str, cutoff: date, query: str) -> list[Rubric]:
-    import yaml
-
-    try:
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"not YAML: {' '.join(str(error).split())[:200]}") from error
+    data = yaml_of(text)
     if not isinstance(data, Mapping):
         raise ValueError("expected a configuration with tests")
     tests = objects(data, "tests")

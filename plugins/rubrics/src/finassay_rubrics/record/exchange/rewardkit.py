@@ -5,7 +5,6 @@ Faults are negated. With negative weights the scores are summed, each weight as 
 """
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -26,6 +25,7 @@ from finassay_rubrics.record.exchange.common import (
     weights_of,
     words,
 )
+from finassay_rubrics.record.parsing import toml_of
 from finassay_rubrics.record.rubric import Criterion, Rubric
 
 REWARDKIT: Final = "rewardkit"
@@ -95,11 +95,7 @@ def _row(rubric: Rubric, criterion: Criterion, weight: Decimal, number: int) -> 
 
 
 def _read(text: str, cutoff: date, query: str) -> list[Rubric]:
-    try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ValueError(f"not TOML: {error}") from error
-    return [from_rewardkit(data, cutoff, query)]
+    return [from_rewardkit(toml_of(text), cutoff, query)]
 
 
 def _write(rubrics: Sequence[Rubric]) -> str:

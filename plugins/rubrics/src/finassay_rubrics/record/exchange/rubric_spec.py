@@ -3,7 +3,6 @@
 Every criterion must weigh something there, so that faults and checks without points stand beside, under `x-finassay`, which other readers ignore.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -22,6 +21,7 @@ from finassay_rubrics.record.exchange.common import (
     weights_of,
     words,
 )
+from finassay_rubrics.record.parsing import dumped, json_of
 from finassay_rubrics.record.rubric import Criterion, Rubric
 
 RUBRIC_SPEC: Final = "rubric-spec"
@@ -46,7 +46,8 @@ def from_rubric_spec(data: Any, cutoff: date, query: str) -> Rubric:
     ]
     beside = objects({"beside": own.get("criteria") or []}, "beside")
     requirements += [Requirement(words(one, "description"), Decimal(0), gate=bool(one.get("gate"))) for one in beside]
-    original = {"spec": {k: v for k, v in data.items() if k != "criteria"}, "rows": [dict(one) for one in rows]}
+    spec = {k: v for k, v in data.items() if k != "criteria"}
+    original = {"spec": spec, "rows": [dict(one) for one in rows], "order": list(data)}
     asked = str(own.get("query") or data.get("label") or query)
     return rubric_of(asked, requirements, cutoff_in(own, cutoff), RUBRIC_SPEC, original)
 
@@ -65,7 +66,8 @@ def to_rubric_spec(rubric: Rubric) -> dict[str, Any]:
     """What the JSON file holds."""
     kept = original_of(rubric, RUBRIC_SPEC)
     if kept:
-        return {**kept["spec"], "criteria": kept["rows"]}
+        whole = {**kept["spec"], "criteria": kept["rows"]}
+        return {key: whole[key] for key in kept.get("order", whole)}
     weighed = list(zip(rubric.criteria, weights_of(rubric, RUBRIC_SPEC), strict=True))
     total = sum((weight for _, weight in weighed if weight > 0), Decimal(0)) or Decimal(1)
     beside = [
@@ -112,15 +114,11 @@ def _provenance(rubric: Rubric) -> dict[str, Any]:
 
 
 def _read(text: str, cutoff: date, query: str) -> list[Rubric]:
-    try:
-        data = json.loads(text)
-    except RecursionError as error:
-        raise ValueError("too deep") from error
-    return [from_rubric_spec(data, cutoff, query)]
+    return [from_rubric_spec(json_of(text), cutoff, query)]
 
 
 def _write(rubrics: Sequence[Rubric]) -> str:
-    return json.dumps(to_rubric_spec(rubrics[0]), ensure_ascii=False, indent=1) + "\n"
+    return dumped(to_rubric_spec(rubrics[0]), indent=1) + "\n"
 
 
 FORM: Final = Form(RUBRIC_SPEC, False, _read, _write)
