@@ -211,6 +211,8 @@ def test_two_models_of_two_families(desk, api):
     assert rubric["status"] == "final", rubric["queued"]
     assert [(r["family"], r["verdict"]) for c in rubric["criteria"] for r in c["review"]] == [("gpt", "agrees")] * 2
     assert {c["role"] for c in ledger(desk)} == {"writer", "reviewer"}
+    assert {(c["stage"], c["role"]) for c in ledger(desk)} == {("draft", "writer"), ("review", "reviewer")}
+    assert {c["attempt"] for c in ledger(desk)} >= {1}
     assert "writer" in told
     assert "reviewer" in told
     # Until it has opened the page itself the reviewer is told neither the value nor where it stands.

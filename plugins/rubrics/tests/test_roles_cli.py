@@ -107,6 +107,15 @@ def test_a_model_reads_a_query(tmp_path, monkeypatch, model):
     assert all(QUERY[b["start"] : b["end"]] == b["span"] for items in context["bindings"].values() for b in items)
 
 
+def test_what_reading_a_query_cost_is_told_beside_the_context(tmp_path, monkeypatch):
+    with vendors(tmp_path, monkeypatch, CAREFUL, CAREFUL):
+        result = CliRunner().invoke(rubric, ["context", QUERY, *CUTOFF, "--contextualizer", A])
+    assert json.loads(result.stdout)["query"] == QUERY
+    heads, row = result.stderr.splitlines()[1:3]
+    assert heads.split()[:4] == ["stage", "role", "model", "calls"]
+    assert row.split()[:4] == ["context", "contextualizer", A, "1"]
+
+
 def test_nonsense_for_ever_is_one_line(tmp_path, monkeypatch):
     with vendors(tmp_path, monkeypatch, says(), says()) as (one, _):
         said = run("context", QUERY, *CUTOFF, "--contextualizer", A, code=1)
@@ -170,7 +179,11 @@ def test_every_stage_by_a_model(tmp_path, monkeypatch, corpus):
     manifest = json.loads((out / "manifest.json").read_text())
     assert all(len(manifest[role]["prompt_sha256"]) == 64 for role in ("contextualizer", "composer", "global-reviewer"))
     ledger = [json.loads(entry) for entry in (out / "ledger.jsonl").read_text().splitlines()]
-    assert {entry["role"] for entry in ledger} == {"composer", "contextualizer", "global-reviewer"}
+    assert {(e["stage"], e["role"], e["attempt"]) for e in ledger} == {
+        ("context", "contextualizer", 1),
+        ("composition", "composer", 1),
+        ("whole", "global-reviewer", 1),
+    }
     kept = b"".join(p.read_bytes() for p in out.rglob("*") if p.is_file())
     assert b"sk-planted" not in kept
     assert "a margin takes less" in (out / "rubric.md").read_text()

@@ -53,9 +53,11 @@ def build(
     from finassay_rubrics.bank.sign import ModelSigner, RuleSigner
     from finassay_rubrics.cli.generate import affordable, models_of, told_spending
     from finassay_rubrics.cli.guidance import guidance_of
+    from finassay_rubrics.cli.roles import refuse_one_family
 
     catalog = Catalog.installed()
     found, guidance, models = read_queries(queries), guidance_of(catalog, packs), models_of(catalog, out, budget)
+    refuse_one_family(models, writer, {"second": second})
     both = writers(writer, second, models.to("writer"))
     rules = [rule for rule in guidance.rules if rule.stage == "signature"]
     signs = RuleSigner(rules) if signer == "rules" else ModelSigner(models.to("writer").get(signer), guidance)

@@ -80,7 +80,7 @@ def command(
     from finassay.catalog.catalog import Catalog
     from finassay_rubrics.bank.bank import bank_criteria, read_bank
     from finassay_rubrics.cli.guidance import guidance_of
-    from finassay_rubrics.cli.roles import roles_of
+    from finassay_rubrics.cli.roles import refuse_one_family, roles_of
     from finassay_rubrics.cli.show import write_pages
     from finassay_rubrics.context.contextualize import context_for
     from finassay_rubrics.generate.assembly import at_work
@@ -89,6 +89,8 @@ def command(
     catalog = Catalog.installed()
     models, own = models_of(catalog, out, budget), options_of(options, (*ROLES, *(name.partition(":")[0] for name in sources)))
     held, day, guidance = read_bank(bank) if bank else None, day_of(cutoff), guidance_of(catalog, packs)
+    if not same_family:
+        refuse_one_family(models, writer, {"reviewer": reviewer, "global-reviewer": global_reviewer}, own)
     roles = roles_of(models, guidance, {"contextualizer": contextualizer, "composer": composer, "global-reviewer": global_reviewer}, own)
     who = _researchers(catalog, models, (writer, reviewer), own)
     opened = open_sources(catalog, sources, own, models)

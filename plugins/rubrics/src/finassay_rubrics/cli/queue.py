@@ -68,7 +68,7 @@ def _decide(held: "RubricFolder", item: str, decision: str | None, value: str | 
     if not by.strip():
         raise UsageError("--by says who decides", hint="It stands in the rubric beside what was decided.")
     if decision is not None and (value is not None or more["formula"] or more["script"] or more["inputs"]):
-        raise UsageError("a value does not go with --accept or --drop")
+        raise UsageError("a value does not go with --accept or --drop", hint="To state a value, leave them out.")
     said = _said(decision or "value", value, by, more)
     name = decide(held, item, said)
     click.echo(f"{name}: {said.decision} by {said.by}; run `finassay rubric generate` again with --out {held.root}")
@@ -90,7 +90,8 @@ def _said(decision: str, value: str | None, by: str, more: Mapping[str, Any]) ->
         try:
             data["inputs"] = json.loads(_text(data["inputs"]))
         except (ValueError, RecursionError) as error:
-            raise InvalidFileError(f"{data['inputs']}: is not JSON: {error}", hint="A list of objects; an example: finassay rubric queue FOLDER ITEM") from error  # fmt: skip
+            hint = "A list of objects; an example: finassay rubric queue FOLDER ITEM"
+            raise InvalidFileError(f"{more['inputs']}: is not JSON: {error}", hint=hint) from error
     try:
         return Decision.model_validate({"decision": decision, "value": value, "by": by, **data})
     except ValidationError as error:
@@ -104,4 +105,5 @@ def _text(path: Path) -> str:
             raise InvalidFileError(f"{path}: larger than {MAX_FILE:,} bytes")
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidFileError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'no text in UTF-8'}") from error
+        said = getattr(error, "strerror", None) or "no text in UTF-8"
+        raise InvalidFileError(f"{path}: cannot be read: {said}", hint="What it may hold: finassay rubric queue FOLDER ITEM") from error

@@ -52,6 +52,28 @@ def roles_of(
     return Roles(**made)
 
 
+def refuse_one_family(
+    models: "ModelService", first: str, others: Mapping[str, str], options: Mapping[str, Mapping[str, Any]] | None = None, role: str = "writer"
+) -> None:
+    """Refuse models of one family by their names alone, so that nobody is asked for a key that would not help.
+
+    `first` has the `role`; `others` is role to name. Only what is a model by `PROVIDER/NAME` and tells its family is compared; who makes them
+    compares what they are. Raises `UsageError`.
+    """
+    given = options or {}
+    family = _family(models, first, given.get(role, {}))
+    for other, name in others.items():
+        if family and family == _family(models, name, given.get(other, {})):
+            raise UsageError(f"{role} and {other} are of one family, {family}", hint="Take one of another: what neither sees, nobody sees.")
+
+
+def _family(models: "ModelService", name: str, options: Mapping[str, Any]) -> str:
+    inner = options.get("model_options")  # what a researcher that is a model gives its model
+    own = inner if isinstance(inner, Mapping) else options
+    family = models.family(name, own) if "/" in name else ""
+    return "" if family == "unknown" else family
+
+
 def _role(role: str, model: "ChatModel", guidance: "Guidance") -> Any:
     if role == "contextualizer":
         from finassay_rubrics.roles.contextualizer import ModelContextualizer

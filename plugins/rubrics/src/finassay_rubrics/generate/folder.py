@@ -85,6 +85,13 @@ class RubricFolder:
         differ = sorted(name for name in manifest if old.get(name) != manifest[name])
         if differ:
             raise UsageError(f"{self.root} holds a rubric with another {', '.join(differ)}", hint="Choose another --out, or give the same.")
+        self._swept()
+
+    def _swept(self) -> None:
+        """Remove what a killed process left half-written; whoever goes on is alone here."""
+        for path in self.root.rglob(".*.tmp"):
+            if "sealed" not in path.relative_to(self.root).parts:
+                path.unlink(missing_ok=True)
 
     def settle(self, waiting: Mapping[str, Mapping[str, Any]]) -> None:
         """Leave for a person what waits, and nothing else; what was decided stays."""
