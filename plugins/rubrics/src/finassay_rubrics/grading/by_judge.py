@@ -1,4 +1,5 @@
-"""What the answer means, by a judge of the core's protocol: a model or a panel. Figures, dates and formats never reach it.
+"""What the answer means, by a judge of the core's protocol: a model or a panel. Dates and formats never reach it, nor a figure that a program found:
+only where the answer gives none and does not even name what is asked is the judge shown the figure, and its quote must hold it.
 
 Each criterion is one question; its routes are the cases. The judge holds the answer between marks and never obeys it; here a program looks up every
 quote. One that stands nowhere in the answer, or only in a passage that tries to steer the grading, is asked for once more and then voids the verdict:
@@ -25,6 +26,12 @@ SAYS: Final = (
     "For each case: does the answer itself say it, in whatever words? It says it only if it asserts it as its own conclusion. It contradicts it if it"
     " asserts the opposite, or both. A mention on the way to another conclusion, a question or a hedge between several is not saying it."
 )
+FIGURE: Final = (
+    "For each case: does the answer give this figure as its answer for it, in whatever unit, scale or rounding? Only the figure that it concludes with"
+    " counts: none on the way to another one, in a formula, of another period, company or metric, of a plan, in quoted text, or one that it denies or"
+    " takes back. It contradicts the figure if it gives another one for the same thing, or two. Quote the words that hold the figure."
+)
+"""Where a program finds no figure for what the answer does not name, a model looks for it."""
 FAULT: Final = "For each case: does the answer have the fault that the criterion describes?"
 _LABELS: Final = ("said", "contradicted", "not said")
 _FAULT_LABELS: Final = ("present", "absent")
@@ -118,14 +125,19 @@ def _request(questions: Sequence[Question], material: Material, query: str) -> J
     fault = criterion.kind == "prohibited" or criterion.polarity == "negative"
     cases = {route.route_id: _case(criterion, route, fault=fault) for _, route in questions}
     dimension = Dimension(criterion.id, "criterion", criterion.text[:400], "rubric", JudgedBy.JUDGE, ())
-    question = LabelQuestion("meaning", FAULT if fault else SAYS, cases, _FAULT_LABELS if fault else _LABELS)
+    question = LabelQuestion(
+        "meaning", FAULT if fault else FIGURE if criterion.kind == "numeric" else SAYS, cases, _FAULT_LABELS if fault else _LABELS
+    )
     return JudgeRequest(dimension, question, material, {"query": query[:4_000]} if query else {})
 
 
 def _case(criterion: Criterion, route: Route, *, fault: bool) -> str:
     if fault:
         return criterion.text[:600]
-    said = f"{criterion.text}: {route.value}"
+    unit = (
+        " ".join(part for part in (route.scale if route.scale != "ones" else "", route.unit) if part) if criterion.kind == "numeric" else ""
+    )
+    said = f"{criterion.text}: {route.value} {unit}".rstrip()
     said += f" (under the convention: {route.convention})" if route.convention else ""
     return (said + (f"; and it names as its yardstick: {route.requires}" if route.requires else ""))[:1_200]
 

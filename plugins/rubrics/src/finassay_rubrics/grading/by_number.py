@@ -1,17 +1,18 @@
 """Numeric criteria: the figure that the answer gives for the cell, compared with each route's."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 from attrs import define, evolve, field
 
 from finassay_rubrics.grading.cells import Cell, Given, given
 from finassay_rubrics.grading.companies import of_other_company
-from finassay_rubrics.grading.compare import Expected, accepts
+from finassay_rubrics.grading.compare import Expected, accepts, expected_of
 from finassay_rubrics.grading.corrections import taken_back
 from finassay_rubrics.grading.disowned import listed
 from finassay_rubrics.grading.in_prose import from_to
-from finassay_rubrics.grading.in_tables import not_its_own
-from finassay_rubrics.grading.numbers import Number
+from finassay_rubrics.grading.in_tables import entries_of, not_its_own
+from finassay_rubrics.grading.numbers import Number, numbers
 from finassay_rubrics.grading.reading import Read, Reading
 from finassay_rubrics.grading.score import Found
 from finassay_rubrics.grading.single import by_query, settled
@@ -23,6 +24,10 @@ from finassay_rubrics.grading.years import Calendar
 from finassay_rubrics.record.rubric import ANY, Criterion, Route
 
 PROGRAM = "program"
+NAMED = 0.5
+"""How much of a metric a sentence must name to be about it."""
+MAX_QUOTED = 20
+"""Figures of a quote that are looked at."""
 
 
 @define
@@ -45,6 +50,23 @@ class Figures:
     def of(self, criterion: Criterion, route: Route) -> Given:
         """The figure that the answer gives for a criterion on a route."""
         return self._found(criterion, self.cell(criterion, route))[0]
+
+    def left_to_a_judge(self, criterion: Criterion) -> Sequence[Route]:
+        """Routes whose figure no program found, though the answer nowhere names what they ask for: it may say it in other words."""
+        return [r for r in numeric_routes(criterion) if not self.of(criterion, r).figures and not self._addresses(self.cell(criterion, r))]
+
+    def _addresses(self, cell: Cell) -> bool:
+        """Whether a sentence or a row names most of a metric."""
+        answer = self.reading.main.answer
+        labels = (e.spread for e in entries_of(answer, cell.entities, cell.calendar))
+        said = (*(one.words for one in (*answer.sentences, *answer.rows)), *labels)
+        return any(cell.share(dict.fromkeys(cell.heard(words), 1.0)) >= NAMED for words in said)
+
+    def in_quote(self, route: Route, found: Found) -> Found:
+        """A judge's verdict on a figure: met only if what it quotes holds the figure."""
+        size = "size" in route.sign_rule or "absolute" in route.sign_rule
+        held = any(self.accepts(n, expected_of(route), size=size) for n in numbers(found.quote)[:MAX_QUOTED])
+        return found if found.outcome != "met" or held else evolve(found, outcome="unmet", why="what the judge quotes holds no such figure")
 
     def cell(self, criterion: Criterion, route: Route) -> Cell:
         cell = self.view.cell(criterion, route)

@@ -1,9 +1,13 @@
 """Grading an answer: a program for numbers, dates and formats; for meaning a judge, or stated rules where there is none.
 
+Where an answer gives no figure and does not name what is asked either, a judge looks whether it says the figure in other words.
+
 | what is graded | where |
 |---|---|
 | figures | `by_number.py`, on `cells.py`, `in_tables.py`, `in_prose.py`, `years.py`, `compare.py` |
-| figures that are named but not given: denied, another metric's, another company's | `disowned.py`, `whose.py`, `companies.py` |
+| figures that are named but not given: denied, another metric's, another company's | `disowned.py`, `whose.py`, `companies.py`, `names.py`, `headings.py` |
+| figures that are taken back, sums that do not add up | `corrections.py`, `working.py` |
+| an answer's HTML, LaTeX and number formats | `markup.py`, `text.py` |
 | what follows from the answer's own figures | `consistency.py` |
 | dates | `by_date.py` |
 | directions | `by_direction.py` |
@@ -69,6 +73,7 @@ class Grader:
                 continue
             figure = criterion.kind == "numeric" and criterion.scope == "answer"
             findings[criterion.id] = figures.grade(criterion) if figure else {}
+            asked += [(criterion, route) for route in figures.left_to_a_judge(criterion)] if figure and self.meaning is not None else []
             for route in () if figure else criterion.expected or (Route(value=criterion.text),):
                 found = self._by_program(criterion, route, reading)
                 if found is None:
@@ -76,6 +81,8 @@ class Grader:
                 else:
                     findings[criterion.id][route.route_id] = found
         for (criterion, route), found in zip(asked, self._of_meaning(asked, reading, figures), strict=True):
+            if found is None:
+                continue
             findings[criterion.id][route.route_id] = found
         settled = consistent(self._view, figures, _as_far_as_read(findings) if reading.cut else findings)
         return Graded(score(self.rubric, settled, declared_routes(self._view, reading.main.answer)), settled)
@@ -92,17 +99,23 @@ class Grader:
             return grade_date(self._view, criterion, day, reading.main)
         return None
 
-    def _of_meaning(self, asked: list[Question], reading: Reading, figures: Figures) -> list[Found]:
+    def _of_meaning(self, asked: list[Question], reading: Reading, figures: Figures) -> list[Found | None]:
         judged = self.meaning(asked, reading.given) if self.meaning is not None and asked else [None] * len(asked)
         return [
-            self._settled(criterion, route, found, figures) if found is not None else self._by_rules(criterion, route, reading, figures)
+            self._settled(criterion, route, found, figures) if found is not None else self._unjudged(criterion, route, reading, figures)
             for (criterion, route), found in zip(asked, judged, strict=True)
         ]
 
     def _settled(self, criterion: Criterion, route: Route, found: Found, figures: Figures) -> Found:
-        """A judge's verdict, held against the figures where it is about a direction."""
+        """A judge's verdict, held against the figures where it is about a direction or a figure."""
+        if criterion.kind == "numeric":
+            return figures.in_quote(route, found)
         directed = criterion.kind == "categorical" and is_direction(criterion, route)
         return against_figures(self._view, criterion, route, found, figures) if directed else found
+
+    def _unjudged(self, criterion: Criterion, route: Route, reading: Reading, figures: Figures) -> Found | None:
+        """What the rules say where a judge says nothing; None for a figure: what a program found of it stands."""
+        return None if criterion.kind == "numeric" else self._by_rules(criterion, route, reading, figures)
 
     def _by_rules(self, criterion: Criterion, route: Route, reading: Reading, figures: Figures) -> Found:
         if criterion.kind == "prohibited" or criterion.polarity == "negative":
