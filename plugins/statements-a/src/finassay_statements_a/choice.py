@@ -76,10 +76,15 @@ def debts(rows: Rows) -> list[Row]:
     return [row for _, row in rows if row.values and _DEBT.fullmatch(compared(row.label))]
 
 
+def has_other_owners(statement: "Statement") -> bool:
+    """Whether others than shareholders have a part in what the statement shows."""
+    return any(re.search(r"(?i)non-?controlling|redeemable (?:interest|and)|minority interest", row.label) for _, row in statement.rows)
+
+
 def unclear(statement: "Statement", line: str, row: Row) -> str:
     """Why a row that fits may not be the line meant, or nothing."""
     labels = [r.label.lower() for _, r in statement.rows]
-    shared = any(re.search(r"non-?controlling|redeemable (?:interest|and)|minority interest", label) for label in labels)
+    shared = has_other_owners(statement)
     own = row.label.lower()
     if line == "net_income" and shared and not re.search(r"\battributable\b|\bavailable to\b", own):
         return "the statement has noncontrolling interests and no line of what is attributable to shareholders"

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from finassay.api.source import Document, Page
 from finassay_rubrics.metrics.ground import Cell, Slice
 from finassay_rubrics.metrics.table import table
-from finassay_statements_a.choice import AFTER, BEFORE, equity_row, unclear
+from finassay_statements_a.choice import AFTER, BEFORE, equity_row, has_other_owners, unclear
 from finassay_statements_a.heads import MONTHS, Column, Head, continues, date_of, heads
 from finassay_statements_a.rows import Row, Value, rows, with_totals_named
 
@@ -243,6 +243,10 @@ class LabelFiling:
             return f"the {item.statement} statement does not show that year"
         place, column, basis = years[year]
         fitting = statement.fitting(line)
+        if line == "net_income" and not has_other_owners(statement):
+            fitting = (
+                statement.fitting("net_income_total") or fitting
+            )  # what is left for common shareholders after preferred dividends is less
         if line == "short_term_investments" and not statement.fitting("current_assets"):
             fitting = [(page, row) for page, row in fitting if re.search(r"(?i)short-term|\bcurrent\b", row.label)]
         if not fitting and line == "redeemable" and _REDEEMABLE.search(statement.page.text):

@@ -123,7 +123,9 @@ def _columns(head: str) -> tuple[Column, ...]:
     flat = re.sub(r"\s+", " ", head)
     full = [d for d in dates if d is not None]
     if len(full) >= 2 and len(set(full)) == len(full):
-        return tuple(Column(d.year, d) for d in full)
+        below = _run_of_years(re.split(_DATE, flat)[-1])
+        turned = len(below) == len(full) and (below[0] < below[-1]) != (full[0] < full[-1])
+        return tuple(Column(d.year, d) for d in (reversed(full) if turned else full))
     years = _run_of_years(flat)
     days = {(m[1], m[2]) for m in _DAY.finditer(flat)}
     if len(days) == 1 and years:

@@ -23,6 +23,7 @@ _COLUMNS: Final = {"income": (2, 3), "balance": (2, 2), "cash": (2, 3)}
 _OWNED: Final = re.compile(r"non-?controlling|redeemable (?:interest|and)|minority interest", re.IGNORECASE)
 _HINT: Final = re.compile(
     r"(?i)total\s+assets|total\s+(?:current\s+)?liabilities|operating\s+activities|(?:by|from)\s+operations|(?:income|earnings|loss)[^\n]*before[^\n]*tax|pre-?tax\s+(?:income|earnings|profit|loss)"
+    r"|\A[\s\S]{0,300}?(?:balance\s+sheets?|statements?\s+of\s+(?:consolidated\s+)?(?:income|operations|earnings|cash|financial))"
 )
 """What a page of a primary statement cannot do without; others are not read as grids."""
 _FEWEST, _MOST = Decimal(100_000), Decimal(50_000_000_000)
@@ -96,7 +97,7 @@ def _candidates(pages: Sequence[Page]) -> Iterator[Found]:
         rows = named(settled(grid_table.rows))
         proof = prove(rows)
         if proof is None and place + 1 < len(pages) and sum(1 for row in rows if row.values) >= _MIN_ROWS and _begins(rows):
-            rows = named(settled((*rows, *more_rows(pages[place + 1], len(grid_table.columns)))))
+            rows = named(settled((*rows, *_rest(pages[place + 1], grid_table))))
             proof = prove(rows)
         if proof is None or not _believed(grid_table, rows, proof):
             continue
@@ -106,7 +107,16 @@ def _candidates(pages: Sequence[Page]) -> Iterator[Found]:
 def _begins(rows: Sequence[GridRow]) -> bool:
     """Whether rows are the first part of a statement that may go on over the page."""
     finder = Finder(rows)
-    return bool(finder.places("cfo") or finder.places("total_assets"))
+    return any(finder.places(line) for line in ("cfo", "total_assets", "current_assets", "revenue", "depreciation"))
+
+
+def _rest(page: Page, first: GridTable) -> tuple[GridRow, ...]:
+    """The rows of the next page: those below its own head where it repeats the head, none where its head is another."""
+    again = read_table(page)
+    if again is None or not again.rows:
+        return more_rows(page, len(first.columns))
+    same = [one.year for one in again.columns] == [one.year for one in first.columns] and again.scale == first.scale
+    return again.rows if same and not again.strange else ()
 
 
 def _believed(grid_table: GridTable, rows: Sequence[GridRow], proof: Proof) -> bool:
@@ -171,6 +181,8 @@ class GridFiling:
         rows = finder.found(line)
         if line in ("equity", "equity_total"):
             rows = totals_of_equity(finder, line)
+        if line == "net_income" and not any(_OWNED.search(row.label) for row in one.rows):
+            rows = finder.found("net_income_total") or rows  # net of preferred dividends it is that of common shareholders alone
         if line == "short_term_investments" and not finder.places("current_assets"):
             rows = [row for row in rows if {"short-term", "current"} & set(row.words)]
         if (
@@ -260,7 +272,13 @@ def _unlike(only: str, rows: Sequence[GridRow], row: GridRow) -> str:
     """Why a row may not be whose figures the line means, or nothing."""
     shared = any(_OWNED.search(one.label) for one in rows)
     label = row.label.lower()
-    if only == "owner" and shared and "attributable" not in label and "available to" not in label and not re.search(r"(?:share|stock)(?:holder|owner)", label):
+    if (
+        only == "owner"
+        and shared
+        and "attributable" not in label
+        and "available to" not in label
+        and not re.search(r"(?:share|stock)(?:holder|owner)", label)
+    ):
         return "others than shareholders have a part, and no row shows that of shareholders"
     liquid = {words for one in rows for words in (("short-term", "investment"), ("marketable", "security")) if set(words) <= set(one.words)}
     if only == "one-kind" and len(liquid) > 1:

@@ -128,6 +128,8 @@ def _columns(lines: Sequence[Tokens]) -> tuple[tuple[Heading, ...], tuple[int, i
         for place, token in enumerate(line):
             year = year_in(token)
             if year is not None:
+                if token.text[-1:] == "," and _figure_follows(line, place) and any(e[0] == "year" for e in events):
+                    return _headings(events)  # a label that tells a figure of each year: `allowances: 2022, $23; 2021, $50`
                 events.append(("year", year, 0, (number, place)))
             elif token.number is not None and not token.dash and not _marker(token) and not _day(line, place) and not _weeks(line, place):
                 if _starts_row(line, place, events):
@@ -137,6 +139,11 @@ def _columns(lines: Sequence[Tokens]) -> tuple[tuple[Heading, ...], tuple[int, i
                 if day.isdigit() and 1 <= int(day) <= 31:
                     events.append(("day", month, int(day), (number, place)))
     return _headings(events) if events else None
+
+
+def _figure_follows(line: Tokens, place: int) -> bool:
+    after = line[place + 1] if place + 1 < len(line) else None
+    return after is not None and after.text[:1] == "$"
 
 
 def _month(text: str) -> int:
@@ -180,6 +187,8 @@ def _headings(
     first = years[0][1]
     dated = _dated(events, {where for _, where in years})
     if len(dated) == len(years):
+        if (dated[0] < dated[-1]) != (years[0][0] < years[-1][0]):
+            dated.reverse()
         return tuple(Heading(year, end) for (year, _), end in zip(years, dated, strict=True)), first, years[-1][1]
     days = [(month, day, where) for kind, month, day, where in events if kind == "day" and where >= (first[0] - 4, 0)]
     days = days[-len(years) :] if len(days) >= len(years) else days[-1:]
