@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,9 @@ from finassay.api.task import Brief
 from finassay.catalog.catalog import Catalog
 from finassay_cli_kit import CommandLineAgent
 from finassay_cli_kit.testing import ModelServer
+
+sys.path.insert(0, str(Path(__file__).parent))
+pytest.register_assert_rewrite("every_program")
 
 ROOT = Path(__file__).parents[2]
 AGENTS = Path(os.environ.get("FINASSAY_AGENTS", ROOT / ".agents")).absolute()

@@ -1,6 +1,7 @@
 """The agent `gemini-cli`: Gemini CLI, started once per turn in its headless mode."""
 
 import json
+import re
 import uuid
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
@@ -30,6 +31,8 @@ NO_ANSWERER: Final = ("ask_user", "enter_plan_mode", "exit_plan_mode")
 """Tools that wait for somebody at a terminal."""
 WEB: Final = ("google_web_search", "web_fetch")
 AUTO: Final = "auto"
+MENTION: Final = re.compile(r"(?<!\\)@(?=[^\s,;!?()\[\]{}])")
+"""What the program takes for the name of a file to read into the prompt, or of an agent to call, unless a backslash stands before it."""
 
 
 class GeminiCliOptions(ToolOptions, NodeProgramOptions):
@@ -65,7 +68,9 @@ class GeminiCliAgent(InstalledAgent[GeminiCliOptions]):
         argv = [*self.program.argv, "-o", "stream-json", "--yolo", "--skip-trust", "-m", self.options.model]
         argv += ["--resume", turn.session] if turn.session else ["--session-id", str(uuid.uuid4())]
         settings = json.dumps(self._settings(turn)).encode()
-        return Command(tuple(argv), turn.words, self._environment(turn), files={f"{HOME}/.gemini/settings.json": settings})
+        return Command(
+            tuple(argv), MENTION.sub(r"\\@", turn.words), self._environment(turn), files={f"{HOME}/.gemini/settings.json": settings}
+        )
 
     def _environment(self, turn: TurnCommand) -> dict[str, str]:
         variables = {
