@@ -364,3 +364,60 @@ def test_a_bank_offline(tmp_path, queries):
     assert not (tmp_path / "bank" / "ledger.jsonl").exists()
     run("bank", "screen", tmp_path / "bank", "--accept")
     assert "1 tasks" in run("bank", "freeze", tmp_path / "bank")
+
+
+# -- families before keys ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("roles", "said"),
+    [
+        (["--writer", "anthropic/claude-a", "--reviewer", "anthropic/claude-b"], "writer and reviewer are of one family, claude"),
+        (
+            ["--writer", "openai/gpt-a", "--reviewer", "statements-b", "--global-reviewer", "openai/gpt-b"],
+            "writer and global-reviewer are of one",
+        ),
+        (
+            ["--writer", "openai/own-1", "--reviewer", "anthropic/claude-b", "-o", 'writer.model_options={"family": "claude"}'],
+            "of one family, claude",
+        ),
+        (["--writer", "compatible/here/qwen-1", "--reviewer", "compatible/there/qwen-2"], "of one family, qwen"),
+    ],
+)
+def test_one_family_is_refused_before_a_key_is_asked_for(tmp_path, monkeypatch, roles, said):
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "finassay.toml").write_text(
+        "[run.models.compatible.endpoints.here]\nbase_url = 'http://127.0.0.1:9/v1'\nkey_variable = 'NO_SUCH_KEY'\n"
+        "[run.models.compatible.endpoints.there]\nbase_url = 'http://127.0.0.1:9/v1'\nkey_variable = 'NO_SUCH_KEY'\n",
+        "utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    told = run(
+        "generate",
+        "What was revenue of Foxglove in FY2022?",
+        *CUTOFF,
+        "--source",
+        f"corpus:{tmp_path}",
+        "--out",
+        tmp_path / "r",
+        *roles,
+        code=1,
+    )
+    assert said in told
+    assert not (tmp_path / "r").exists()
+    apart = [word.replace("anthropic/claude-b", "anthropic/other").replace("gpt-b", "o").replace("qwen-2", "glm-2") for word in roles[:4]]
+    if "compatible/here/qwen-1" not in apart:
+        assert "no key" in run(
+            "generate", "What was revenue?", *CUTOFF, "--source", f"corpus:{tmp_path}", "--out", tmp_path / "r", *apart, code=1
+        )
+
+
+def test_two_writers_of_a_bank_of_one_family_are_refused_before_a_key_is_asked_for(tmp_path, monkeypatch):
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q.txt").write_text("What was revenue of Foxglove in FY2022?", "utf-8")
+    building = ["bank", "build", tmp_path / "q.txt", "--out", tmp_path / "bank", "--writer", "anthropic/claude-a", "--second"]
+    assert "writer and second are of one family, claude" in run(*building, "anthropic/claude-b", code=1)
+    assert "no key" in run(*building, "openai/gpt-b", code=1)

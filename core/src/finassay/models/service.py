@@ -241,6 +241,16 @@ class ModelService:
         """The model spelled `PROVIDER/NAME`, ready for use. Raises `CatalogError`, `UsageError`, `ProviderRefusedError` (no key)."""
         return self.serve(name, options or {}, "", stored=True)
 
+    def family(self, name: str, options: Mapping[str, Json] | None = None) -> str:
+        """The family of `PROVIDER/NAME` as its provider tells it without a key (`family_told` of its class); empty where it does not.
+
+        So that models that may not work together are refused before a key is asked for. Raises `CatalogError`, `UsageError`.
+        """
+        provider, short = split_name(name)
+        told = getattr(self.catalog.factory(self.catalog.find("model", provider)), "family_told", None)
+        settings = self.settings.get(provider, ProviderSettings())
+        return str(told(short, {**settings.options, **(options or {})})) if callable(told) else ""
+
     def to(self, role: str) -> "ComponentModels":
         """The models of one component, which remembers what it asked for. An agent is never answered from the store."""
         return ComponentModels(self, role)

@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from finassay.api.credentials import credential
@@ -81,6 +81,11 @@ class ProviderModel(ABC):
         self._base_url = base_url
         self._lock = threading.Lock()
         self._made: Any = None
+
+    @classmethod
+    def family_told(cls, name: str, options: Mapping[str, Any]) -> str:
+        """Who trained the model of that name, without a key: what `family` will say. For those who combine models by family."""
+        return str(options.get("family") or family_of(name))
 
     def __repr__(self) -> str:
         return f"<model {self.id}>"

@@ -1,5 +1,6 @@
 """The provider `compatible`: several endpoints that speak Chat Completions, each under a name of its own, so that one run can ask them all."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
@@ -50,6 +51,13 @@ class CompatibleModel(OpenAIModel):
     description: ClassVar = "models of several compatible endpoints, each under a name: compatible/ENDPOINT/NAME"
     credentials = ()
     provider: ClassVar = "compatible"
+
+    @classmethod
+    def family_told(cls, name: str, options: Mapping[str, Any]) -> str:
+        endpoint, _, model = name.partition("/")
+        known = options.get("endpoints")
+        own = known.get(endpoint) if isinstance(known, Mapping) else None
+        return super().family_told(model, own if isinstance(own, Mapping) else {})
 
     def __init__(self, options: CompatibleOptions) -> None:
         endpoint, _, name = options.name.partition("/")

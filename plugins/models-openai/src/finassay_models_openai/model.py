@@ -1,15 +1,19 @@
 """The provider `openai`: the Responses API for OpenAI itself, Chat Completions for compatible endpoints. The SDK is imported when a model first
 speaks."""
 
+import json
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
+from attrs import frozen
 from pydantic import BaseModel
 
 from finassay.api.model import ChatReply, ChatRequest, ModelCapabilities
 from finassay.api.verdict import Json
 from finassay_models_kit import Clock, ProviderModel, Trouble, find_key
+from finassay_models_openai.bodies import OtherBodyError, events, is_stream, whole
 from finassay_models_openai.options import OpenAIOptions
 
 if TYPE_CHECKING:
@@ -102,7 +106,7 @@ class OpenAIModel(ProviderModel):
         with self.client().responses.create(
             model=self.name, stream=True, timeout=self.timeout(clock), extra_headers=self.headers(), **asked
         ) as stream:
-            for event in stream:
+            for event in self._events_of(stream):
                 if event.type == "error":
                     raise self.failed(_inside(getattr(event, "error", None) or event), request)
                 if event.type in ("response.completed", "response.incomplete", "response.failed"):
@@ -122,14 +126,53 @@ class OpenAIModel(ProviderModel):
         create = self.client().chat.completions.create
         more = {"model": self.name, "timeout": self.timeout(clock), "extra_headers": self.headers()}
         if not chat.streams(request, self._options):
-            completion = create(**asked, **more)
+            try:
+                completion = create(**asked, **more)
+            except json.JSONDecodeError as error:
+                completion = error.doc
+            except RecursionError as error:
+                raise OtherBodyError("nested too deep") from error
+            if isinstance(completion, str):  # what the SDK gives for what is no JSON
+                completion = self._completion(completion, request)
         else:
             with create(**asked, **more, stream=True, stream_options={"include_usage": True}) as stream:
-                completion = chat.gathered(stream)
+                body = _read(stream.response)
+                kind = stream.response.headers.get("content-type", "")
+                completion = chat.gathered(stream) if is_stream(body) else self._completion(body, request, kind)
         if not getattr(completion, "choices", None):
             told = getattr(completion, "error", None)
             raise self.failed(_inside(told) if told else Trouble("unreadable", words="no choices"), request)
         return chat.reply(completion, request)
+
+    def _completion(self, body: str, request: ChatRequest, kind: str = "text") -> Any:
+        """A completion of a body that is not in the shape that was asked for."""
+        from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+        from finassay_models_openai import chat
+
+        if not is_stream(body):
+            return ChatCompletion.construct(**whole(body, kind))
+        parts = list(events(body))
+        if told := next((part["error"] for part in parts if part.get("error")), None):
+            raise self.failed(_inside(told), request)
+        return chat.gathered(ChatCompletionChunk.construct(**part) for part in parts)
+
+    def _events_of(self, stream: Any) -> Iterator[Any]:
+        """The events of a response; one that came whole is the last event of its stream."""
+        from openai.types.responses import Response, ResponseCompletedEvent
+
+        body = _read(stream.response)
+        if is_stream(body):
+            yield from stream
+            return
+        made = whole(body, stream.response.headers.get("content-type", ""))
+        if made.get("object") != "response" and made.get("error"):
+            yield ErrorEvent(error=made["error"])
+            return
+        if "output" not in made:
+            raise OtherBodyError("an answer of another kind than a response")
+        final = Response.construct(**made)
+        yield ResponseCompletedEvent.construct(type="response.completed", response=final, sequence_number=0)
 
     def _trouble(self, error: Exception) -> Trouble | None:
         import openai
@@ -145,10 +188,25 @@ class OpenAIModel(ProviderModel):
                 )
             case openai.APIResponseValidationError():
                 return Trouble("unreadable")
+            case OtherBodyError():
+                return Trouble("unreadable", words=str(error))
             case openai.APIError():
                 return _inside(error)
             case _:
                 return None
+
+
+@frozen
+class ErrorEvent:
+    """An error that came instead of a stream."""
+
+    error: Any
+    type: str = "error"
+
+
+def _read(response: Any) -> str:
+    """The whole body, which may be read again; the HTTP client bounds its time and size."""
+    return bytes(response.read()).decode("utf-8", "replace")
 
 
 def _inside(error: Any) -> Trouble:

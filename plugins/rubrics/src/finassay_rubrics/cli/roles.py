@@ -53,7 +53,11 @@ def roles_of(
 
 
 def refuse_one_family(
-    models: "ModelService", first: str, others: Mapping[str, str], options: Mapping[str, Mapping[str, Any]] | None = None, role: str = "writer"
+    models: "ModelService",
+    first: str,
+    others: Mapping[str, str],
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    role: str = "writer",
 ) -> None:
     """Refuse models of one family by their names alone, so that nobody is asked for a key that would not help.
 
