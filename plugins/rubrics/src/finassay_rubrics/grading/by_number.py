@@ -7,7 +7,7 @@ from attrs import define, evolve, field
 
 from finassay_rubrics.grading.cells import Cell, Given, given
 from finassay_rubrics.grading.companies import of_other_company
-from finassay_rubrics.grading.compare import Expected, accepts, expected_of
+from finassay_rubrics.grading.compare import Expected, accepts
 from finassay_rubrics.grading.corrections import taken_back
 from finassay_rubrics.grading.disowned import listed
 from finassay_rubrics.grading.in_prose import from_to
@@ -65,7 +65,7 @@ class Figures:
     def in_quote(self, route: Route, found: Found) -> Found:
         """A judge's verdict on a figure: met only if what it quotes holds the figure."""
         size = "size" in route.sign_rule or "absolute" in route.sign_rule
-        held = any(self.accepts(n, expected_of(route), size=size) for n in numbers(found.quote)[:MAX_QUOTED])
+        held = any(self.accepts(n, self.view.expected(route), size=size) for n in numbers(found.quote)[:MAX_QUOTED])
         return found if found.outcome != "met" or held else evolve(found, outcome="unmet", why="what the judge quotes holds no such figure")
 
     def cell(self, criterion: Criterion, route: Route) -> Cell:

@@ -140,6 +140,11 @@ _REFUSAL: Final = re.compile(
     r"|no (?:information|data|details|figures?|mention)|insufficient|i'm sorry|i am sorry|i apologi[sz]e|would need|you(?:'d| would) need|is needed|are needed|(?:is|are) missing|as an ai)\b",
     re.IGNORECASE,
 )
+_GUESS: Final = re.compile(
+    r"\b(?:I(?:['’]d| would)? (?:guess|estimate)|(?:my|a|the) (?:best |rough |educated )*(?:guess|estimate) (?:is|would be|of)|best guess)\b",
+    re.IGNORECASE,
+)
+"""Before a figure that an answer ventures though it has nothing to go by: it is its answer, right or wrong."""
 _CONDITION: Final = re.compile(r"^\W*if\b[^.]*\b(?:would|should|could|can)\b", re.IGNORECASE)
 """What holds in a case that the answer leaves open."""
 OPERATIONS: Final = frozenset({"average", "mean", "change", "growth", "difference", "median", "sum", "cagr"})
@@ -393,7 +398,8 @@ def _how(segment: _Segment) -> How:
 def _only(segments: Sequence[_Segment], target: Target, answer: str) -> Located | None:
     """The first line's figure of a short answer, or the only figure that there is."""
     if _REFUSAL.search(answer):
-        return None
+        guessed = [s for s in segments if s.figures and _GUESS.search(s.text)]
+        return _located(guessed[-1], target, "only figure") if guessed else None
     stated = [s for s in segments if s.figures]
     if stated and stated[0] is segments[0] and len(answer) < 400:
         return _located(stated[0], target, "first line")
