@@ -146,6 +146,7 @@ BROKEN = [
     ("R18", "review", changed(RUBRIC, reviewer={"family": "a"})),
     ("R19", "grade", {"criteria": [{"id": "O1.a", "outcome": "met", "value": "1,234", "span": None}]}),
     ("R21", "rubric", changed(RUBRIC, *CRITERION, principles=[])),
+    ("R22", "rubric", changed(RUBRIC | {"query": "State revenue, counting resale income as cash."}, *FIRST, evidence=[{**SOURCE, "quote": "Cash 1,234", "quote_sha256": quote_digest("Cash 1,234")}])),
     ("R20", "grade", {"topics": {"a": "t", "b": "t"}, "criteria": [{"id": i, "outcome": "met", "route": r} for i, r in (("a", "x"), ("b", "y"))]}),
 ]  # fmt: skip
 

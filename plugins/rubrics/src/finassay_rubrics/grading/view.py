@@ -129,6 +129,6 @@ def _reference(rubric: Rubric) -> tuple[str, date] | None:
 def left_out(text: str) -> frozenset[str]:
     """Words of conditions, which a label seldom repeats: `with short-term investments counted as cash`, `when … are left out`."""
     condition = re.search(
-        r"\b(?:with|when|where|if|counting|counted|excluding|including|without|at the|for the)\b(.*)$", text, re.IGNORECASE
+        r"\b(?:with|when|where|if|counting|counted|treating|excluding|including|leaving out|without|using|based on|at the|for the)\b(.*)$", text, re.IGNORECASE
     )
     return words_of(condition[1]) if condition else frozenset()

@@ -8,7 +8,7 @@ from typing import Final
 from finassay.api.guidance import Rule, Stage, Violation
 from finassay.api.verdict import Json
 from finassay.grading.clock import CheckTimeoutError
-from finassay_rubrics.validate import context_rules, grade_rules, rubric_rules
+from finassay_rubrics.validate import context_rules, convention_rules, grade_rules, rubric_rules
 from finassay_rubrics.validate.bounded import RULE_SECONDS, within
 
 RULES: Final = (
@@ -33,6 +33,7 @@ RULES: Final = (
     Rule("R19", "grade", "a met figure names its place", grade_rules.spans),
     Rule("R20", "grade", "one route for each convention", grade_rules.one_route),
     Rule("R21", "rubric", "each criterion realizes a principle", rubric_rules.principled),
+    Rule("R22", "rubric", "conventions that the query states are followed", convention_rules.conventions),
 )
 MAX_VIOLATIONS: Final = 500
 _OVERRAN: Final[dict[Rule, Violation]] = {}
