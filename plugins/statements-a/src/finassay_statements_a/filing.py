@@ -89,9 +89,7 @@ def names_of(label: str, section: str = "") -> tuple[str, ...]:
     plain = _compared(label)
     found = [plain, plain.rsplit(": ", 1)[-1], _HEADING.sub("", plain)]
     above = _compared(section)
-    if _SHORT.fullmatch(plain):
-        found = [f"{above} {plain}"]
-    elif _PER_SHARE.search(above) and _BOTH.fullmatch(plain):
+    if _SHORT.fullmatch(plain) or (_PER_SHARE.search(above) and _BOTH.fullmatch(plain)):
         found = [f"{above} {plain}"]
     elif _PER_SHARE.search(above) and ("basic" in above) != ("diluted" in above):
         if _INCOME.fullmatch(plain):
@@ -106,6 +104,7 @@ def _compared(label: str) -> str:
     plain = re.sub(r"\((?:see )?notes? [^)]*\)|,? ?(?:see )?notes? \d+(?:(?:,| and) \d+)*|\(\d\)|\(pp&e\)", " ", plain)
     plain = re.sub(r"-{2,}", " - ", plain)
     plain = re.sub(r"\s*-\s+|\s+-\s*", " - ", re.sub(r"\s+", " ", plain)).strip(" :*-")
+    plain = re.sub(r" \((?:in )?(?:€|euros?|yen|¥|£|us\$|usd|dollars?)\)", "", plain)
     plain = re.sub(r" \(includ[^()]*\)", "", plain)
     return re.sub(r"^.*\b(?:19|20)\d\d (?!and |or |to )", "", plain)
 
@@ -299,6 +298,7 @@ class LabelFiling:
             _slice(statement.page, head.start, head.end),
             self._end(column),
             basis,
+            currency=head.currency,
         )
 
     def _end(self, column: Column) -> date | None:

@@ -11,7 +11,7 @@ from attrs import frozen
 MONTHS: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
 _MONTH: Final = "|".join((*MONTHS, "sept", *(m[:3] for m in MONTHS)))
 _TITLES: Final = (
-    ("balance", re.compile(r"balancesheets?|statementsof(?:consolidated)?financial(?:position|condition)")),
+    ("balance", re.compile(r"balancesheets?|statements?of(?:consolidated)?financial(?:position|condition)")),
     ("cash", re.compile(r"statements?of(?:consolidated)?cashflows?|cashflows?statements?")),
     (
         "income",
@@ -27,7 +27,25 @@ _FOREIGN: Final = re.compile(
 )
 _SCALE: Final = re.compile(r"\b(thousands|millions|billions)\b|(?<!\d)000['’]?s\b|\$\s?000(?!\d)|\(000\)")
 _POWERS: Final = {"thousands": 3, "millions": 6, "billions": 9}
-_NOTES: Final = re.compile(r"\bnotes?\s+(?:\$|(?:19|20)\d\d)")
+_CURRENCIES: Final = tuple(
+    (code, re.compile(pattern))
+    for code, pattern in (
+        ("EUR", r"€|\beuros?\b|\beur\b"),
+        ("JPY", r"¥|\byen\b|\bjpy\b"),
+        ("GBP", r"£|\bpounds? sterling\b|\bgbp\b"),
+        ("CHF", r"\bchf\b|\bswiss francs?\b"),
+        ("CNY", r"\brmb\b|\brenminbi\b|\bcny\b"),
+        ("CAD", r"\bc\$|\bcad\b|\bcanadian dollars?\b"),
+        ("SEK", r"\bsek\b"),
+        ("DKK", r"\bdkk\b"),
+        ("NOK", r"\bnok\b"),
+        ("INR", r"₹|\binr\b|\brupees?\b"),
+        ("KRW", r"₩|\bwon\b|\bkrw\b"),
+        ("TWD", r"\bnt\$|\btwd\b"),
+        ("BRL", r"\br\$|\bbrl\b"),
+    )
+)
+_NOTES: Final = re.compile(rf"\bnotes?\s+(?:\$|(?:19|20)\d\d|(?:{_MONTH})\.?\s+\d)")
 _BESIDE: Final = re.compile(
     r"\((?:5[23] weeks|\d|[a-z]|(?:as )?(?:restated|adjusted|recast|revised)(?: \(\d\))?)\)|\b(?:fiscal|fy|years?)\b|\*"
 )
@@ -66,6 +84,7 @@ class Head:
     columns: tuple[Column, ...]
     noted: bool = False
     """Whether a column of notes' numbers stands before the figures."""
+    currency: str = "USD"
 
 
 def heads(text: str) -> Iterator[Head]:
@@ -81,8 +100,14 @@ def heads(text: str) -> Iterator[Head]:
         columns = _columns(head)
         if scale and len(columns) >= 2:
             apart = re.search(r"except\s+(?:for\s+)?(?:number\s+of\s+)?(?:share|per\s+share\s+and\s+share)", head) is not None
-            yield Head(kind, start, end, Decimal(10) ** _POWERS[scale[1] or "thousands"], apart, columns, _NOTES.search(head) is not None)
+            noted = _NOTES.search(head) is not None
+            yield Head(kind, start, end, Decimal(10) ** _POWERS[scale[1] or "thousands"], apart, columns, noted, _currency(head))
             return
+
+
+def _currency(head: str) -> str:
+    """Code of the currency that a head in lower case names; the dollar where it names none."""
+    return next((code for code, pattern in _CURRENCIES if pattern.search(head)), "USD")
 
 
 def continues(text: str, kind: str) -> bool:

@@ -22,8 +22,8 @@ _MIN_ROWS: Final = 8
 _COLUMNS: Final = {"income": (2, 3), "balance": (2, 2), "cash": (2, 3)}
 _OWNED: Final = re.compile(r"non-?controlling|redeemable (?:interest|and)|minority interest", re.IGNORECASE)
 _HINT: Final = re.compile(
-    r"(?i)total\s+assets|total\s+(?:current\s+)?liabilities|operating\s+activities|(?:by|from)\s+operations|(?:income|earnings|loss)[^\n]*before[^\n]*tax|pre-?tax\s+(?:income|earnings|profit|loss)"
-    r"|\A[\s\S]{0,300}?(?:balance\s+sheets?|statements?\s+of\s+(?:consolidated\s+)?(?:income|operations|earnings|cash|financial))"
+    r"(?i)total\s+assets|total\s+(?:current\s+)?liabilities|operating\s+activities|(?:by|from)\s+operations|(?:income|earnings|loss|profit)[^\n]*before[^\n]*tax|pre-?tax\s+(?:income|earnings|profit|loss)"
+    r"|\A[\s\S]{0,300}?(?:balance\s+sheets?|income\s+statements?|statements?\s+of\s+(?:consolidated\s+)?(?:income|operations|earnings|cash|financial))"
 )
 """What a page of a primary statement cannot do without; others are not read as grids."""
 _FEWEST, _MOST = Decimal(100_000), Decimal(50_000_000_000)
@@ -240,6 +240,7 @@ class GridFiling:
             _slice(one.page, *one.table.head),
             self._end(one.columns[place]),
             self._shift[1],
+            currency=one.table.currency,
         )
         return self._charge(place, cell) if line == "income_tax" else cell
 

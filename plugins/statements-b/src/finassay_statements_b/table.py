@@ -14,6 +14,24 @@ from finassay_statements_b.grid import Token, Tokens, grid, stem
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _LONG: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
 _SCALES: Final = {"thousand": Decimal(1000), "million": Decimal(1_000_000), "billion": Decimal(1_000_000_000)}
+_CODES: Final = {
+    **{
+        sign: code
+        for code, signs in {"EUR": "€ euro eur", "JPY": "¥ yen jpy", "GBP": "£ gbp sterling", "CHF": "chf"}.items()
+        for sign in signs.split()
+    },
+    **{
+        sign: code
+        for code, signs in {"CNY": "rmb renminbi cny", "CAD": "c$ cad", "INR": "₹ inr rupee", "KRW": "₩ krw won"}.items()
+        for sign in signs.split()
+    },
+    **{
+        sign: code
+        for code, signs in {"SEK": "sek", "DKK": "dkk", "NOK": "nok", "TWD": "nt$ twd", "BRL": "r$ brl"}.items()
+        for sign in signs.split()
+    },
+}
+"""Signs and words of currencies other than the dollar, which needs no name."""
 _STRANGE: Final = frozenset(
     ("unaudited", "condensed", "quarter", "quarterly", "parent", "schedule", "selected", "forma", "consolidating", "eliminations")
 )
@@ -62,6 +80,8 @@ class GridTable:
     head: tuple[int, int]
     """Where the head stands in the page's text."""
     rows: tuple[GridRow, ...]
+    currency: str
+    """Code of the currency that a word of the head names; the dollar where none does."""
     strange: str
     """A word in the head that says that this is no annual primary statement, or nothing."""
 
@@ -85,7 +105,15 @@ def read_table(page: Page) -> GridTable | None:
     text = " ".join(stem(t.text) for t in (*head_words, *after))
     apart = "except share" in text or "except number of share" in text or "per share and share" in text
     start = min((t.start for line in lines[max(0, first[0] - 3) : last[0] + 1] for t in line[:1]), default=0)
-    return GridTable(page, columns, scale, apart, (start, until[last[1]].end), tuple(rows), strange)
+    return GridTable(page, columns, scale, apart, (start, until[last[1]].end), tuple(rows), _currency(head_words, after), strange)
+
+
+def _currency(*words: Sequence[Token]) -> str:
+    for token in (token for some in words for token in some if token.number is None):
+        plain = "".join(c for c in token.text.lower() if c.isalpha() or c in "$€£¥₹₩")
+        if code := _CODES.get(plain) or _CODES.get(plain.rstrip("s")):
+            return code
+    return "USD"
 
 
 def _scale(token: Token) -> Decimal | None:

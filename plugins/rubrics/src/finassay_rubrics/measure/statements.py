@@ -241,7 +241,11 @@ def judged(raw: Mapping[str, Any], family: str, question: Question, derivation: 
         scale = understand(question).scale
     except FormulaError:
         scale = None
-    value = derivation.value / (scale or Decimal(1)) if derivation.unit in ("USD", "count") else derivation.value
+    value = (
+        derivation.value / (scale or Decimal(1))
+        if derivation.unit == "count" or re.fullmatch("[A-Z]{3}", derivation.unit)
+        else derivation.value
+    )
     right = agrees(value, str(raw["answer"]), derivation.unit)
     return evolve(record, outcome="right" if right else "wrong", value=value, coincides=name in documents)
 

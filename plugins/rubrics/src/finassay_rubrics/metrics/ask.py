@@ -39,6 +39,8 @@ class Ask:
     decimals: int | None = None
     scale: Decimal | None = None
     """One million where the answer is asked in millions."""
+    dollars: bool = False
+    """Whether US dollars are asked for by name."""
     entities: tuple[str, ...] = ()
     """Whose figures, best guess first."""
 
@@ -77,7 +79,14 @@ def understand(question: Question) -> Ask:
     what = wanted(question, core, given, span[-1], percent)
     ask = _combined(what, span, mode, core, percent or bool(re.search(r"\bgrowth\b|\bgr[eo]w(?:s|n|ing)?\b", core)))
     label = question.period.asked if question.period and question.period.asked else label_of(span)
-    return evolve(ask, label=label, decimals=_decimals(given.rest, question), scale=_scale(question), entities=entities(question))
+    return evolve(
+        ask,
+        label=label,
+        decimals=_decimals(given.rest, question),
+        scale=_scale(question),
+        dollars=_dollars(question),
+        entities=entities(question),
+    )
 
 
 def _core(rest: str) -> str:
@@ -144,6 +153,10 @@ def _decimals(text: str, question: Question) -> int | None:
     if match:
         return _COUNTS.get(match[1], int(match[1]) if match[1].isdigit() else 0)
     return 0 if re.search(r"\bnearest\s+(?:whole|integer|million|percent\b)", text) else None
+
+
+def _dollars(question: Question) -> bool:
+    return re.search(r"\busd\b|\bus\$|\bu\.?s\.? dollars?\b", f"{fold(question.unit)} {fold(question.text)}") is not None
 
 
 def _scale(question: Question) -> Decimal | None:

@@ -65,6 +65,8 @@ class Cell:
     """What the fiscal year rests on: `issuer`, `calendar year of end`, `majority of months`."""
     reversed: bool = False
     """Whether a formula takes the negative of what is shown: a charge in brackets."""
+    currency: str = "USD"
+    """Code of the currency that the statement's head names; the dollar where it names none."""
 
 
 class Filing(Protocol):
@@ -305,7 +307,27 @@ def computed(ask: Ask, node: Node, cells: Mapping[Line, tuple[Held, Cell]], desk
         raise Unresolved("the script's value is not the formula's")
     ends = [cell for line, (_, cell) in cells.items() if line.offset == 0]
     period = _period(ends[0], ask.label) if ends else Period(ask.label)
-    return Derivation(value, ask.unit, period, tuple(quotes), tuple(inputs), done, max(cell.step for _, cell in cells.values()))
+    return Derivation(
+        value,
+        _unit(ask, [cell for _, cell in cells.values()]),
+        period,
+        tuple(quotes),
+        tuple(inputs),
+        done,
+        max(cell.step for _, cell in cells.values()),
+    )
+
+
+def _unit(ask: Ask, cells: Sequence[Cell]) -> str:
+    """The unit of a value, amounts in the currency of the statements. Raises `Unresolved` where dollars are asked and others shown, or several."""
+    currencies = sorted({cell.currency for cell in cells if not cell.line.startswith("shares_")})
+    if len(currencies) > 1:
+        raise Unresolved(f"the statements are in several currencies: {', '.join(currencies)}")
+    if not currencies or not ask.unit.startswith("USD") or currencies == ["USD"]:
+        return ask.unit
+    if ask.dollars:
+        raise Unresolved(f"asks for US dollars, and the statements are in {currencies[0]}")
+    return ask.unit.replace("USD", currencies[0])
 
 
 def _alike(value: Decimal | str, own: Decimal | str) -> bool:
