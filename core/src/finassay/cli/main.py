@@ -1,5 +1,6 @@
 """Entry point. Imports click and metadata only: a command is imported when it runs, so that `--help` answers at once."""
 
+import errno
 import signal
 import sys
 import threading
@@ -27,6 +28,9 @@ BUILTIN = {
 }
 GROUP = "finassay.commands"
 STOPPED = (130, 141, 143)
+_ROOM = "Make room; what is written is whole, and the same command goes on where it was."
+_PLACE = "Choose a place that can be written to."
+HINTS = {errno.ENOSPC: _ROOM, errno.EDQUOT: _ROOM, errno.EFBIG: _ROOM, errno.EACCES: _PLACE, errno.EPERM: _PLACE, errno.EROFS: _PLACE}
 """Exit codes of a program that was stopped by hand, by the end of its reader, or by its caller."""
 
 
@@ -153,6 +157,8 @@ def _tell(error: Exception, *, debug: bool) -> int:
         named = " -> ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
         said = f"{named}: " if named else ""
         click.echo(f"error: {one_line(said + (error.strerror or type(error).__name__), 2_000)}", err=True)
+        if hint := HINTS.get(error.errno or 0):
+            click.echo(f"hint: {hint}", err=True)
         return FILE_REFUSED
     click.echo(f"internal error: {one_line(f'{type(error).__name__}: {error}')}; run again with --debug for the traceback", err=True)
     return 1

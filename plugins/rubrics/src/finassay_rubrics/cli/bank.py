@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from finassay.api.errors import UsageError
+
 if TYPE_CHECKING:
     from finassay_rubrics.bank.screen import Screened
 
@@ -92,7 +94,7 @@ def screen(bank: Path, accept: bool, only_open: bool) -> None:
     from finassay_rubrics.bank.screen import SCREEN, open_proposals, read_screen, settled, write_screen
 
     if (bank / FILE).exists():
-        raise click.ClickException(f"{bank} is frozen")
+        raise UsageError(f"{bank} is frozen", hint="A frozen bank is never changed: build, screen and freeze another in another folder.")
     screened = read_screen(bank)
     if accept:
         write_screen(bank, settled(screened))

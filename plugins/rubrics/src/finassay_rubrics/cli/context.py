@@ -10,6 +10,7 @@ import click
 
 from finassay.api.errors import InvalidFileError, UsageError
 
+MAX_FILE: Final = 1_000_000
 _PATH: Final = re.compile(r"\S*[/\\]\S*|\S+\.(?:txt|md)", re.IGNORECASE)
 """One word with a slash, or with the ending of a text file, is no query."""
 
@@ -21,19 +22,29 @@ def query_of(given: str) -> str:
     """
     path = Path(given)
     try:
-        is_file = len(given) < 4096 and path.is_file()
-    except OSError:
-        is_file = False
+        is_file, is_folder = len(given) < 4096 and path.is_file(), len(given) < 4096 and path.is_dir()
+    except (OSError, ValueError):  # no name of a file, by its length or a zero byte
+        is_file, is_folder = False, False
     if not is_file:
+        if is_folder:
+            raise UsageError(f"{given} is a folder", hint="Give the name of a file with the query, or the query itself in quotes.")
         if _PATH.fullmatch(given):
             raise UsageError(
                 f"{given}: there is no such file", hint="Give the name of a file with the query, or the query itself in quotes."
             )
         return given
+    hint = "Give a file of plain text in UTF-8, or the query itself in quotes."
     try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidFileError(f"{path}: is no text in UTF-8: {error}") from error
+        if path.stat().st_size > MAX_FILE:
+            raise InvalidFileError(f"{path}: larger than {MAX_FILE:,} bytes", hint=hint)
+        text = path.read_text("utf-8")
+    except OSError as error:
+        raise InvalidFileError(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise InvalidFileError(f"{path}: is no text in UTF-8: {error}", hint=hint) from error
+    if "\0" in text:
+        raise InvalidFileError(f"{path}: is no text: it holds zero bytes", hint=hint)
+    return text
 
 
 def day_of(text: str) -> date:
@@ -41,7 +52,9 @@ def day_of(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"--cutoff {text!r}: expected a date such as 2023-03-01") from None
+        raise UsageError(
+            f"--cutoff {text!r}: expected a date such as 2023-03-01", hint="The last day whose sources count, inclusive."
+        ) from None
 
 
 @click.command("context")

@@ -1,7 +1,7 @@
 """`finassay rubric generate`."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,9 +116,14 @@ def command(
             orchestrator.bank_criteria = bank_criteria(held, context)
             rubric = orchestrator.make()
             write_pages(out, rubric)
+    except KeyboardInterrupt:
+        click.echo("stopped; the same command goes on where it was", err=True)
+        raise SystemExit(130) from None
     finally:
         told_spending(models)
     _told(out, rubric)
+    for line in left_out(opened.values()):
+        click.echo(line)
 
 
 def _told(out: Path, rubric: "Rubric") -> None:
@@ -136,6 +141,22 @@ def _told(out: Path, rubric: "Rubric") -> None:
     if len(rubric.queued) > 10:
         click.echo(f"  and {len(rubric.queued) - 10} more")
     click.echo(f"  to decide: finassay rubric queue {out}")
+
+
+def left_out(sources: "Iterable[Source]") -> Iterator[str]:
+    """What lies in sources and was there for nobody, a line each: what a rubric may lack because of it."""
+    for source in sources:
+        for name, words in (("unseen", "undated, or dated before they can have been written"), ("problems", "not to be read")):
+            tell = getattr(source, name, None)
+            if not callable(tell):
+                continue
+            try:
+                lost = [str(one) for one in tell()]
+            except Exception:  # somebody else's code, asked for a courtesy
+                continue
+            if lost:
+                shown = f"{'; '.join(lost[:3])}{f' and {len(lost) - 3} more' if len(lost) > 3 else ''}"
+                yield f"  {source.id}: {len(lost)} document{'' if len(lost) == 1 else 's'} there for nobody, because {words}: {shown}"[:500]
 
 
 def models_of(catalog: "Catalog", out: Path | None, budget: float | None = None) -> "ModelService":

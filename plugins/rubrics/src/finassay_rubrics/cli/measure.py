@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from finassay.api.errors import UsageError
+from finassay.api.errors import InvalidFileError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from finassay_rubrics.measure.statements import Record
 
 EXPERTS = "expert_rubrics.jsonl"
-PARTS = ("statements", "grading", "experts", "recall", "answers")
+SHOWN = 10
+"""Lines that were left out and are shown."""
+PARTS = ("holdings", "statements", "grading", "experts", "recall", "answers")
 
 
 @click.command("measure")
@@ -33,12 +35,14 @@ PARTS = ("statements", "grading", "experts", "recall", "answers")
 def command(
     folder: Path, parts: tuple[str, ...], families: tuple[str, ...], half: int | None, generated: Path | None, as_json: bool
 ) -> None:
-    """Measure what can be measured on FOLDER, and say what cannot: values that offline families find, grading beside human labels, experts'
+    """Measure what can be measured on FOLDER, and say what cannot: what it holds, values that offline families find, grading beside human labels, experts'
     rubrics, how many of the experts' values generated rubrics state, and labelled answers graded by generated rubrics.
 
     FOLDER may hold questions.jsonl, documents.jsonl, corpus/NAME.jsonl, responses.jsonl (each also as .jsonl.gz), expert_rubrics.jsonl
-    and generated/; each may be missing.
+    and generated/; each may be missing. Lines that cannot be read are left out and told.
     """
+    from finassay_rubrics.measure.rows import tolerant
+
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder")
     chosen = parts or PARTS
@@ -46,24 +50,30 @@ def command(
     told: dict[str, Any] = {}
     absent = {name: why for name, why in _absent(folder, made).items() if name in chosen}
     ways: dict[str, Callable[[], dict[str, Any] | str]] = {
+        "holdings": lambda: _holdings(folder),
         "statements": lambda: _statements(folder, families),
         "grading": lambda: _grading(folder, half),
         "experts": lambda: _experts(folder),
         "recall": lambda: _recall(folder, made),
         "answers": lambda: _answers(folder, made),
     }
-    for name in (name for name in PARTS if name in chosen and name not in absent):
-        found = ways[name]()
-        if isinstance(found, str):
-            absent[name] = found
-        else:
-            told[name] = found
+    with tolerant() as left:
+        for name in (name for name in PARTS if name in chosen and name not in absent):
+            try:
+                found = ways[name]()
+            except InvalidFileError as error:
+                found = str(error)
+            if isinstance(found, str):
+                absent[name] = found
+            else:
+                told[name] = found
     if not told:
         raise UsageError(
             f"{folder} holds nothing that can be measured: " + "; ".join(f"{name}: {why}" for name, why in absent.items()),
             hint="questions.jsonl with corpus/ or responses.jsonl.gz, or expert_rubrics.jsonl.",
         )
     told["not_measured"] = absent
+    told["left_out"] = [f"{place} {why}" for place, why in left.items()]
     if as_json:
         click.echo(json.dumps(told, indent=1, ensure_ascii=False))
         return
@@ -75,12 +85,14 @@ def _absent(folder: Path, made: Path) -> dict[str, str]:
     from finassay_rubrics.measure.rows import found
 
     has = {name: found(folder, name) is not None for name in ("questions", "documents", "responses")}
-    has["expert_rubrics"] = (folder / EXPERTS).is_file()
+    has["expert_rubrics"] = found(folder, EXPERTS.removesuffix(".jsonl")) is not None
+    corpus = (folder / "corpus").is_dir()
     needs = {
+        "holdings": {"questions.jsonl": has["questions"] or corpus or has["responses"]},
         "statements": {
             "questions.jsonl": has["questions"],
             "documents.jsonl": has["documents"],
-            "corpus/": (folder / "corpus").is_dir(),
+            "corpus/": corpus,
         },
         "grading": {"questions.jsonl": has["questions"], "responses.jsonl": has["responses"]},
         "experts": {"expert_rubrics.jsonl": has["expert_rubrics"]},
@@ -98,10 +110,17 @@ def _absent(folder: Path, made: Path) -> dict[str, str]:
     return {part: f"no {', no '.join(names)}" for part, names in lacking.items() if names}
 
 
+def _holdings(folder: Path) -> dict[str, Any] | str:
+    from finassay_rubrics.measure.holdings import holdings_json
+
+    return holdings_json(folder)
+
+
 def _experts(folder: Path) -> dict[str, Any] | str:
     from finassay_rubrics.measure.experts import experts_json
+    from finassay_rubrics.measure.rows import found
 
-    return experts_json(folder / EXPERTS)
+    return experts_json(found(folder, EXPERTS.removesuffix(".jsonl")))
 
 
 def _recall(folder: Path, made: Path) -> dict[str, Any] | str:
@@ -207,6 +226,9 @@ def _print(told: dict[str, Any]) -> None:
     from rich.console import Console
 
     out = Console()
+    for name, part in told.get("holdings", {}).items():
+        rows = [(key.replace("_", " "), _shown(value)) for key, value in part.items() if not isinstance(value, dict | list)]
+        _table(out, name, ("what", "count"), [*rows, *((str(key), str(count)) for key, count in part.get("labels", {}).items())])
     if "statements" in told:
         _print_statements(out, told["statements"])
     if "grading" in told:
@@ -221,6 +243,10 @@ def _print(told: dict[str, Any]) -> None:
         _print_answers(out, told["answers"])
     for name, why in told.get("not_measured", {}).items():
         out.print(f"not measured: {name}: {why}", markup=False, highlight=False)
+    for line in told.get("left_out", ())[:SHOWN]:
+        out.print(f"left out: {line}", markup=False, highlight=False)
+    if (more := len(told.get("left_out", ())) - SHOWN) > 0:
+        out.print(f"left out: {more} more; --json lists them")
 
 
 def _table(out: "Console", title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

@@ -1,5 +1,6 @@
 """`finassay rubric show`."""
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,10 @@ def write_pages(folder: Path, rubric: "Rubric") -> list[Path]:
     try:
         for name, text in pages.items():
             write_atomically(folder / name, text.encode("utf-8", "replace"))
-    except PermissionError:
-        return []
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            return []
+        raise
     return [folder / name for name in pages]
 
 

@@ -63,6 +63,8 @@ def alone(out: Path) -> Iterator[None]:
     """Nobody else works in this folder meanwhile. Raises `UsageError`."""
     from filelock import FileLock, Timeout
 
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file, no folder", hint="Choose another --out.")
     out.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(out / ".lock", timeout=0):

@@ -31,7 +31,8 @@ def read_rubric(path: Path) -> Rubric:
             raise InvalidFileError(f"{path}: too large for a rubric")
         data = json.loads(path.read_text("utf-8-sig"), parse_float=Decimal, parse_constant=no_number, object_pairs_hook=once)
     except OSError as error:
-        raise InvalidFileError(f"{path}: cannot be read: {error.strerror}") from error
+        hint = "Give a rubric's JSON file, or the folder that finassay rubric generate made."
+        raise InvalidFileError(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
     except RecursionError as error:
         raise InvalidFileError(f"{path}: not a rubric: is nested too deep") from error
     except ValueError as error:
