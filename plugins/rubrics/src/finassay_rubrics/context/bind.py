@@ -10,9 +10,13 @@ from typing import Any, Final
 
 from finassay.api.research import Question
 from finassay_rubrics.context.cutoff import phrases
+from finassay_rubrics.metrics.conventions import stated
 from finassay_rubrics.metrics.entities import entities as named_entities
+from finassay_rubrics.metrics.relations import relations
+from finassay_rubrics.metrics.subjects import WHICH_PART
 from finassay_rubrics.metrics.table import table
 from finassay_rubrics.metrics.terms import Name, definitions, fold, names_in
+from finassay_rubrics.metrics.times import part_spans
 from finassay_rubrics.validate.context_rules import ARRAYS, sentences
 
 PREFIX: Final = {
@@ -50,7 +54,8 @@ _VERB: Final = re.compile(
     re.IGNORECASE,
 )
 _EXTREME: Final = (
-    r"(?:highest|largest|greatest|biggest|most|best|peak(?:ed)?|maximum|strongest|lowest|smallest|least|minimum|weakest|worst)"
+    r"(?:high(?:est|er)|larg(?:est|er)|great(?:est|er)|bigg(?:est|er)|most|best|better|peak(?:ed)?|maximum|strong(?:est|er)|low(?:est|er)|small(?:est|er)|least|minimum"
+    r"|weak(?:est|er)|worst|worse|bottom(?:ed)?|trough(?:ed)?)"
 )
 _WHICH_YEAR: Final = r"(?:which|what)\s+(?:of\s+(?:the|these|those)\s+)?(?:fiscal\s+|financial\s+)?years?\b"
 _TELLING: Final = re.compile(
@@ -58,6 +63,10 @@ _TELLING: Final = re.compile(
     r"|(?<![\w-])(?:explain|say|describe|discuss|assess|evaluate|judge|summari[sz]e|recommend|comment on|name|what (?:drove|caused|explains|makes|limits)|why)\b[^.;?!]*",
     re.IGNORECASE,
 )
+_WHICH_PART: Final = re.compile(WHICH_PART.pattern + r"[^.;?!]*", re.IGNORECASE)
+_CHOOSES: Final = re.compile(r"which|what|when|the\s", re.IGNORECASE)
+_ASKS_TOO: Final = re.compile(r",?\s+and\s+(?=(?:what|how|which|in which|by how|did|is|was|were|does)\b)", re.IGNORECASE)
+"""Where a choice ends and something else is asked, if that names a metric."""
 _MORE: Final = re.compile(
     r",?\s+(?:and|then)\s+(?:also\s+|then\s+)?(?:report|compute|calculate|compare|state|list|show|give|provide|present|put|rank|tabulate|support|answer)\b",
     re.IGNORECASE,
@@ -80,16 +89,20 @@ def bind(query: str) -> dict[str, list[dict[str, Any]]]:
     found["entities"] = [_at(query, *span, canonical=name) for name in _entities(query) for span in _places(query, name)]
     limits = [m.span() for m in (*_CONSTRAINTS.finditer(query), *_DEFINITIONS.finditer(query))]
     limits += [(one.start, one.end) for one in phrases(query)]  # a date of knowledge is no period
-    found["periods"] = [_at(query, *m.span()) for m in _PERIODS.finditer(query) if not _inside(*m.span(), limits)]
-    besides = [m.span() for m in (*_ASSUMPTIONS.finditer(query), *_INPUTS.finditer(query))]
+    parts = [span for span in part_spans(query) if not _inside(*span, limits)]
+    whole = [m.span() for m in _PERIODS.finditer(query) if not _inside(*m.span(), limits) and not _meets(*m.span(), parts)]
+    found["periods"] = [_at(query, *span) for span in sorted((*parts, *whole))]
+    conventions = [(one.start, one.end) for one in stated(given.rest) if one.kind != "scope"]
+    besides = [*(m.span() for m in (*_ASSUMPTIONS.finditer(query), *_INPUTS.finditer(query))), *conventions]
     names = [n for n in names_in(given.rest) if not _inside(n.start, n.end, besides) and not _part_of_another(query, n.start, n.end)]
+    related = {**_shares_of_it(query, names), **_relations(query, given.rest, names)}
     behind = [m.span() for n in names if (m := _BEHIND.match(query, n.end))]
-    names = [n for n in names if not _inside(n.start, n.end, behind)]
-    related = _relations(query, names)
+    names = [n for n in names if n.start in related or not _inside(n.start, n.end, behind)]
     found["metrics"] = [
         _at(query, n.start, n.end, canonical=n.id, **(related.get(n.start) or _asked(query, n.start, n.end))) for n in names
     ]
-    found["assumptions"] = [_at(query, *m.span()) for m in _ASSUMPTIONS.finditer(query)]
+    supposed = [m.span() for m in _ASSUMPTIONS.finditer(query)]
+    found["assumptions"] = [_at(query, *span) for span in sorted((*supposed, *(c for c in conventions if not _meets(*c, supposed))))]
     found["output_constraints"] = [_at(query, *m.span()) for m in _CONSTRAINTS.finditer(query)]
     found["populations"] = [_at(query, *m.span()) for m in _POPULATIONS.finditer(query)]
     found["deliverables"] = sorted(_deliverables(query), key=lambda b: int(b["start"]))
@@ -134,13 +147,6 @@ _BEHIND: Final = re.compile(
 _MOVED: Final = re.compile(rf" {_MOVES}(?:d|n)?\b", re.IGNORECASE)
 """Behind the name of what is asked for with `how much did`."""
 _HOW_MUCH: Final = re.compile(r"\bhow much\b[^.;?!]*$", re.IGNORECASE)
-_RATIO_OF: Final = re.compile(r"\bratio (?:of|between)(?: (?:the|its))? $", re.IGNORECASE)
-_TO: Final = re.compile(r" ?(?:to|and|over|/|-to-) ?(?:(?:the|its) )?", re.IGNORECASE)
-_BY: Final = re.compile(
-    r",? (?:relative to|divided by|as an? (?:multiple|ratio|share|percentage|proportion|%|percent) (?:of|to))(?: (?:the|its))? ",
-    re.IGNORECASE,
-)
-_IS_RATIO: Final = re.compile(r" ratio\b", re.IGNORECASE)
 _DEFINITIONS: Final = re.compile(r"\bdefined as\b[^.;?!]*|\bdefine [^.;?!]{1,80} as [^.;?!]*", re.IGNORECASE)
 """The years of a definition say what a year takes from others; they are not asked for."""
 
@@ -163,23 +169,41 @@ def _asked(query: str, start: int, end: int) -> dict[str, str]:
     return {"asked": (before[0] if before else "") + query[start:end] + (behind[0] if behind else "")}
 
 
-def _relations(query: str, names: Sequence[Name]) -> dict[int, dict[str, str]]:
-    """What is asked of two metrics that stand in a ratio, by the starts of both: `ratio of inventories to revenue`."""
+def _relations(query: str, rest: str, names: Sequence[Name]) -> dict[int, dict[str, str]]:
+    """What is asked of two metrics together, by the starts of both: `ratio of inventories to revenue`. `rest` is the folded query."""
     found: dict[int, dict[str, str]] = {}
-    for one, other in pairwise(names):
-        head, between = _RATIO_OF.search(query[: one.start]), query[one.end : other.start]
-        behind = _IS_RATIO.match(query, other.end)
-        if one.start in found or not (_BY.fullmatch(between) or ((head or behind) and _TO.fullmatch(between))):
-            continue
-        start = head.start() if head else one.start
-        before = _BEFORE.search(query[max(0, start - 80) : start])
-        text = (before[0] if before else "") + query[start : behind.end() if behind else other.end]
-        found |= {name.start: {"asked": text, "relation": f"{one.id} / {other.id}"} for name in (one, other)}
+    for one in relations(rest, names):
+        before = _BEFORE.search(query[max(0, one.start - 80) : one.start])
+        text = (before[0] if before else "") + query[one.start : one.end]
+        about = {"asked": text, "relation": f"{one.top.id} {one.sign} {one.bottom.id}"}
+        found |= {name.start: about for name in (one.top, one.bottom)}
+    return found
+
+
+_SHARE_OF_IT: Final = re.compile(
+    r"\b(?:share|percentage|percent|%|proportion|portion|fraction) of (?:it|this|that|them|these|which) (?:(?:was|were|is|are|that|went) )*"
+    r"(?P<how>(?:[a-z]+ed|paid|spent|going|used|put) )?(?:out )?(?:(?:as|on|in|to|into|for|by) )?(?:(?:the|its) )?$",
+    re.IGNORECASE,
+)
+
+
+def _shares_of_it(query: str, names: Sequence[Name]) -> dict[int, dict[str, str]]:
+    """What is asked as a share of the metric before it, `free cash flow and the share of it paid out as dividends`, by its start."""
+    found: dict[int, dict[str, str]] = {}
+    for whole, part in pairwise(names):
+        share = _SHARE_OF_IT.search(query, whole.end, part.start)
+        if share is not None and not re.search(r"[.;?!]", query[whole.end : share.start()]):
+            asked = f"share of {query[whole.start : whole.end]} {share['how'] or 'paid '}as {query[part.start : part.end]}"
+            found[part.start] = {"asked": " ".join(asked.split()), "relation": f"{part.id} / {whole.id}"}
     return found
 
 
 def _inside(start: int, end: int, spans: list[tuple[int, int]]) -> bool:
     return any(a <= start and end <= b for a, b in spans)
+
+
+def _meets(start: int, end: int, spans: list[tuple[int, int]]) -> bool:
+    return any(start < b and a < end for a, b in spans)
 
 
 def _entities(query: str) -> tuple[str, ...]:
@@ -219,9 +243,14 @@ def _places(query: str, name: str) -> Iterator[tuple[int, int]]:
 
 def _deliverables(query: str) -> Iterator[dict[str, Any]]:
     taken: list[tuple[int, int]] = []
-    for match in _TELLING.finditer(query):
+    for match in sorted((*_TELLING.finditer(query), *_WHICH_PART.finditer(query)), key=lambda m: m.start()):
         start, end = match.span()
-        if (more := _MORE.search(query, start + 1, end)) is not None:
+        if _inside(start, start + 1, taken):
+            continue
+        more = _MORE.search(query, start + 1, end)
+        if more is None and _CHOOSES.match(query, start):
+            more = next((m for m in _ASKS_TOO.finditer(query, start + 1, end) if names_in(fold(query[m.end() : end]))), None)
+        if more is not None:
             end = more.start()
         while end > start and query[end - 1] in " ,":
             end -= 1

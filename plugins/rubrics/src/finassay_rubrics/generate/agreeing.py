@@ -28,6 +28,8 @@ def same_words(found: str, evidence: Iterable[Evidence], route: Route) -> str:
     ways = _way(one), _way(two)
     if None not in ways and ways[0] != ways[1]:
         return ""
+    if None in ways and any(e.kind == "script" for e in route.evidence):
+        return ""  # a script chose one of several names: the passages are those of all of them
     if negated(one) != negated(two):
         return ""
     if None not in ways and max(len(one.split()), len(two.split())) <= SHORT:

@@ -10,8 +10,9 @@ from attrs import evolve, frozen
 
 from finassay.api.research import Question
 from finassay_rubrics.metrics.clear import refuse_explanation, refuse_qualified
+from finassay_rubrics.metrics.conventions import bound, without_stated
 from finassay_rubrics.metrics.entities import entities
-from finassay_rubrics.metrics.formula import Growth, Mean, Node, Operation, Pick, Sign, shifted
+from finassay_rubrics.metrics.formula import Extreme, Growth, Mean, Node, Operation, Pick, Sign, shifted
 from finassay_rubrics.metrics.table import DECIMALS, UNITS
 from finassay_rubrics.metrics.terms import STATEMENTS, Definitions, definitions, fold
 from finassay_rubrics.metrics.wanted import PERCENT, Wanted, wanted
@@ -35,7 +36,7 @@ class Ask:
     label: str
     """The period as asked, `FY2015 - FY2017`."""
     mode: str = ""
-    """`mean`, `sum`, `change`, `growth`, `compound`, `yearly`, `direction`, `side`, `year` or empty for one year."""
+    """`mean`, `sum`, `change`, `growth`, `compound`, `yearly`, `direction`, `side`, `year`, `extreme` or empty for one year."""
     decimals: int | None = None
     scale: Decimal | None = None
     """One million where the answer is asked in millions."""
@@ -61,14 +62,15 @@ class Ask:
 
 def understand(question: Question) -> Ask:
     """What a question asks for, from its fields first and its text where they are empty. Raises `AskError`, `FormulaError`."""
-    folded = fold(question.text)
+    folded = _without_names(fold(question.text), question)
     given = definitions(folded)
     if question.definition:
         body = fold(question.definition)
         more = definitions(body)
         named = dict(more.bodies) if more.bodies else {question.metric or "own": body}
         given = Definitions({**given.bodies, **named}, given.rest)
-    core = _core(given.rest)
+    rest, conventions = without_stated(given.rest)
+    core = _core(rest)
     refuse_qualified(core)
     if not question.metric:
         refuse_explanation(core)
@@ -77,6 +79,7 @@ def understand(question: Question) -> Ask:
     span = spanned(core, years, mode)
     percent = question.unit.startswith("percent") or bool(PERCENT.search(given.rest))
     what = wanted(question, core, given, span[-1], percent)
+    what = evolve(what, formula=bound(what.formula, conventions))
     ask = _combined(what, span, mode, core, percent or bool(re.search(r"\bgrowth\b|\bgr[eo]w(?:s|n|ing)?\b", core)))
     label = question.period.asked if question.period and question.period.asked else label_of(span)
     return evolve(
@@ -87,6 +90,14 @@ def understand(question: Question) -> Ask:
         dollars=_dollars(question),
         entities=entities(question),
     )
+
+
+def _without_names(folded: str, question: Question) -> str:
+    """The text without the name of whose figures are asked, as long as before: one called Best asks for no best, `Core Labs` for nothing adjusted."""
+    name = fold(question.entity)
+    if len(name) < 2:
+        return folded
+    return re.sub(rf"(?<!\w){re.escape(name)}(?:'s|')?(?!\w)", lambda m: " " * len(m[0]), folded)
 
 
 def _core(rest: str) -> str:
@@ -119,6 +130,8 @@ def _combined(what: Wanted, years: tuple[int, ...], mode: str, core: str, percen
             raise AskError("asks for yearly growth of what is no amount")
         case "year":
             return evolve(ask, kind="words", formula=Pick(tuple(f"FY{year}" for year in years), tuple(at.values()), most(core)))
+        case "extreme":
+            return evolve(ask, formula=Extreme(tuple(at.values()), most(core)))
         case "side":
             return evolve(ask, kind="words", formula=Sign(what.formula, "positive", "negative", "zero"))
         case "direction":

@@ -33,9 +33,13 @@ def refuse_explanation(core: str) -> None:
         raise AskError("asks for reasons, which statements do not give")
 
 
-def refuse_part(question: Question, core: str, name: Name) -> None:
-    """Refuse a line that is only a part of what is named: `subscription revenue`, `revenue from services`, `net sales in Europe`."""
-    _refuse_before(question, core, name)
+def refuse_part(question: Question, core: str, name: Name, *, before: bool = True) -> None:
+    """Refuse a line that is only a part of what is named: `subscription revenue`, `revenue from services`, `net sales in Europe`.
+
+    `before` is False where the words before the name are known to belong to the question.
+    """
+    if before:
+        _refuse_before(question, core, name)
     _refuse_after(question, core, name)
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from functools import reduce
 from typing import Final, Protocol
 
 from attrs import evolve, frozen
@@ -14,7 +15,21 @@ from attrs import evolve, frozen
 from finassay.api.research import Derivation, Desk, Input, Period, Question, Quote, ScriptError
 from finassay.api.source import Document, NotThereError, SourceItem
 from finassay_rubrics.metrics.ask import Ask, understand
-from finassay_rubrics.metrics.formula import FormulaError, Line, Node, Number, lines, outcome
+from finassay_rubrics.metrics.formula import (
+    Extreme,
+    FormulaError,
+    Line,
+    Mean,
+    Node,
+    Number,
+    Operation,
+    Pick,
+    evaluate,
+    lines,
+    mapped,
+    outcome,
+    size_of,
+)
 from finassay_rubrics.metrics.script import script
 from finassay_rubrics.metrics.table import table, without
 from finassay_rubrics.metrics.terms import fold
@@ -121,20 +136,78 @@ class Unresolved(Exception):
 def derive(question: Question, desk: Desk, read: Reader) -> Derivation:
     """One value, or None with the reason. Raises `SourceError` where a source fails."""
     try:
-        convention = question.convention if question.convention not in (ORIGINAL, LATEST, YEAR_END) else ""
-        plain = question if convention == question.convention else _without_convention(question)
-        ask = understand(plain)
-        held = filings(ask, question, desk, read)
-        if question.convention == YEAR_END:
-            if any(ask.year in one.filing.years for one in held):
-                raise Unresolved(f"the issuer itself calls a year FY{ask.year}")
-            held = [Held(one.item, ByYearEnd(one.filing)) for one in held]
-        node, cells = choose(ask, held, original=question.convention == ORIGINAL)
+        if question.parts:
+            return _together(question, desk, read)
+        ask, node, cells = _found(question, desk, read)
         return computed(ask, node, cells, desk)
     except FormulaError as error:
         return Derivation(None, reason=str(error))
     except Unresolved as error:
         return Derivation(None, reason=error.reason)
+
+
+Cells = dict[Line, tuple["Held", Cell]]
+
+
+def _found(question: Question, desk: Desk, read: Reader) -> tuple[Ask, Node, Cells]:
+    """What a question about one issuer asks, and the formula that its filings fill. Raises `Unresolved`, `FormulaError`."""
+    convention = question.convention if question.convention not in (ORIGINAL, LATEST, YEAR_END) else ""
+    plain = question if convention == question.convention else _without_convention(question)
+    ask = understand(plain)
+    held = filings(ask, question, desk, read)
+    if question.convention == YEAR_END:
+        if any(ask.year in one.filing.years for one in held):
+            raise Unresolved(f"the issuer itself calls a year FY{ask.year}")
+        held = [Held(one.item, ByYearEnd(one.filing)) for one in held]
+    return ask, *choose(ask, held, original=question.convention == ORIGINAL)
+
+
+MAX_PARTS: Final = 12
+
+
+def _together(question: Question, desk: Desk, read: Reader) -> Derivation:
+    """What compares or combines the values of several issuers, by one script over all of their cells. Raises `Unresolved`, `FormulaError`."""
+    if not 2 <= len(question.parts) <= MAX_PARTS:
+        raise Unresolved(f"compares {len(question.parts)} issuers; 2 to {MAX_PARTS} are read")
+    asks, nodes = [], []
+    cells: Cells = {}
+    for who, part in enumerate(question.parts):
+        same = evolve(part, convention=question.convention, convention_text=question.convention_text, documents=question.documents)
+        try:
+            ask, node, own = _found(same, desk, read)
+        except Unresolved as error:
+            raise Unresolved(f"{part.entity}: {error.reason}") from error
+        asks.append(ask)
+        nodes.append(mapped(node, lambda line, who=who: evolve(line, who=who)))  # type: ignore[misc]
+        cells |= {evolve(line, who=who): found for line, found in own.items()}
+    if len({(ask.kind, ask.times) for ask in asks}) > 1 or asks[0].kind == "words":
+        raise Unresolved("compares values of different kinds")
+    kind, node = _combined(question, asks[0].kind, nodes)
+    label = question.period.asked if question.period else asks[0].label
+    whole = evolve(asks[0], kind=kind, formula=node, label=label, decimals=question.decimals)
+
+    def name(line: Line) -> str:
+        who = re.sub(r"\W+", "_", fold(question.parts[line.who].entity)).strip("_")[:40]
+        return f"{line.id}_{asks[line.who].year + line.offset}_{line.who + 1}_{who}"
+
+    made = computed(whole, node, cells, desk, name)
+    return evolve(made, period=Period(label))
+
+
+def _combined(question: Question, kind: str, nodes: Sequence[Node]) -> tuple[str, Node]:
+    """The kind of the value, and its formula."""
+    match question.combine:
+        case "highest" | "lowest":
+            return "words", Pick(tuple(part.entity for part in question.parts), tuple(nodes), question.combine == "highest")
+        case "sum":
+            return kind, reduce(lambda one, other: Operation("+", one, other), nodes)
+        case "mean":
+            return kind, Mean(tuple(nodes))
+        case "difference" if len(nodes) == 2:
+            return "points" if kind == "percent" else kind, size_of(Operation("-", nodes[0], nodes[1]))
+        case "ratio" if len(nodes) == 2:
+            return "times", Operation("/", nodes[0], nodes[1])
+    raise Unresolved(f"nothing is known of {question.combine!r} of {len(nodes)} values")
 
 
 def _without_convention(question: Question) -> Question:
@@ -285,17 +358,23 @@ def _agree(ask: Ask, cells: Mapping[Line, tuple[Held, Cell]], order: Sequence[He
 # -- value ------------------------------------------------------------------------------------------------------------
 
 
-def computed(ask: Ask, node: Node, cells: Mapping[Line, tuple[Held, Cell]], desk: Desk) -> Derivation:
-    """The derivation of a filled formula, by a script run at the desk. Raises `Unresolved` where it cannot be computed."""
+def computed(
+    ask: Ask, node: Node, cells: Mapping[Line, tuple[Held, Cell]], desk: Desk, name: Callable[[Line], str] | None = None
+) -> Derivation:
+    """The derivation of a filled formula, by a script run at the desk. Raises `Unresolved` where it cannot be computed.
+
+    `name` gives the script's input of a line, where the base year does not tell it.
+    """
+    called = name or (lambda line: _name(line, ask.year))
     quotes: dict[Quote, int] = {}
     inputs = []
     for line in lines(node):
         one, cell = cells[line]
         place = quotes.setdefault(_quote(one.item, cell.row), len(quotes))
         quotes.setdefault(_quote(one.item, cell.header), len(quotes))
-        inputs.append(Input(_name(line, ask.year), cell.value, place, cell.shown, cell.scale, _period(cell), line.id))
+        inputs.append(Input(called(line), cell.value, place, cell.shown, cell.scale, _period(cell), line.id))
     reversed = frozenset(line for line, (_, cell) in cells.items() if cell.reversed)
-    code = script(node, lambda line: _name(line, ask.year), ask.times, reversed)
+    code = script(node, called, ask.times, reversed)
     try:
         done = desk.run(code, {one.name: str(one.value) for one in inputs})
         own = outcome(node, {line: _sized(line, cell) for line, (_, cell) in cells.items()})
@@ -305,8 +384,7 @@ def computed(ask: Ask, node: Node, cells: Mapping[Line, tuple[Held, Cell]], desk
         raise Unresolved(f"cannot be computed: {error}"[:300]) from error
     if not _alike(value, own * 100 if ask.times and isinstance(own, Decimal) else own):
         raise Unresolved("the script's value is not the formula's")
-    ends = [cell for line, (_, cell) in cells.items() if line.offset == 0]
-    period = _period(ends[0], ask.label) if ends else Period(ask.label)
+    period = _period_of(ask, node, cells)
     return Derivation(
         value,
         _unit(ask, [cell for _, cell in cells.values()]),
@@ -316,6 +394,18 @@ def computed(ask: Ask, node: Node, cells: Mapping[Line, tuple[Held, Cell]], desk
         done,
         max(cell.step for _, cell in cells.values()),
     )
+
+
+def _period_of(ask: Ask, node: Node, cells: Mapping[Line, tuple[Held, Cell]]) -> Period:
+    """The period of a value: of the year that has the most or the least, where that is asked."""
+    offset, label = 0, ask.label
+    if isinstance(node, Extreme) and ask.mode == "extreme":
+        sized = {line: _sized(line, cell) for line, (_, cell) in cells.items()}
+        values = [evaluate(value, sized) for value in node.values]
+        offset = ask.years[values.index(max(values) if node.most else min(values))] - ask.year
+        label = f"FY{ask.year + offset}"
+    ends = [cell for line, (_, cell) in cells.items() if line.offset == offset]
+    return _period(ends[0], label) if ends else Period(label)
 
 
 def _unit(ask: Ask, cells: Sequence[Cell]) -> str:

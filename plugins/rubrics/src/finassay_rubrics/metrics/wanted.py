@@ -10,6 +10,7 @@ from attrs import frozen
 from finassay.api.research import Question
 from finassay_rubrics.metrics.clear import refuse_other, refuse_part
 from finassay_rubrics.metrics.formula import Line, Node, Number, Operation, Pick
+from finassay_rubrics.metrics.relations import AGAINST, relation
 from finassay_rubrics.metrics.table import Metric, table
 from finassay_rubrics.metrics.terms import Definitions, Name, fold, formula_of, names_in
 from finassay_rubrics.metrics.when import AskError, most
@@ -42,8 +43,10 @@ def wanted(question: Question, core: str, given: Definitions, year: int, percent
     if not found:
         return _defined(given, core, year, percent)
     first = found[0]
+    between = relation(core, *found) if len(found) == 2 else None
     for name in dict.fromkeys((first, *found)) if len(found) <= 2 else (first,):
-        refuse_part(question, core, name)
+        inside = between is not None and between.start < name.start
+        refuse_part(question, core, name, before=not inside)
     if len(found) == 2 and (related := _related(core, found, given, year)):
         return related
     if len(found) > 1 and (sum_of := _written_out(core, found)):
@@ -115,45 +118,24 @@ def _asked(core: str, found: list[Name]) -> list[Name]:
 
 # -- relations of two -------------------------------------------------------------------------------------------------
 
-_OF: Final = r"\s*(?:fy\s?\d+\s+|fiscal\s+(?:year\s+)?\d+\s+|its\s+|the\s+|their\s+|total\s+|net\s+|(?:the\s+)?company's\s+|[\w.&]+(?:\s[\w.&]+){0,2}'s?\s+)*"
-_PERCENT_OF: Final = re.compile(
-    rf",?\s*(?:(?:was|were|is)\s+)?(?:(?:expressed|measured|stated|shown)\s+)?(?:as\s+an?\s+)?(?:%|percent|percentage|share|proportion|fraction)\s+of\b{_OF}"
-)
-_OVER: Final = re.compile(
-    rf"\s*/\s*{_OF}|\s+(?:divided\s+by|over|relative\s+to|compared\s+(?:to|with)|in\s+relation\s+to|against)\b{_OF}|\s+(?:for|per)\s+(?:(?:each|every)\s+)?dollars?\s+of\b{_OF}"
-)
-_TO: Final = re.compile(rf"[\s-]+to[\s-]+{_OF}")
-_SHARE_BEFORE: Final = re.compile(rf"\b(?:%|percent|percentage|share|proportion|fraction|part)\s+of\b{_OF}$")
-_RATIO_BEFORE: Final = re.compile(r"\bratio\s+of\s+(?:the\s+|its\s+|total\s+|[\w.&]+'s\s+)*$")
-_RATIO_AFTER: Final = re.compile(r"[\s-]*(?:ratio|multiple)\b")
-_DIFFERENCE: Final = re.compile(r"\bdifference\s+between\s+(?:the\s+|its\s+|[\w.&]+'s\s+)*$")
-_SUM: Final = re.compile(r"\b(?:sum|total)\s+of\s+(?:the\s+|its\s+|[\w.&]+'s\s+)*$|\bcombined\s+$")
-_AND: Final = re.compile(rf"\s+(?:and|plus)\s+{_OF}")
-_IS_PART: Final = re.compile(
-    r"\s*(?:,|was|were|is|are|did|does|that|which|went|came|spent|paid|made|[^.?]{0,60}?\b(?:was|were|did|does|is|are|on|by|as|to|from)\b)"
-)
-
 
 def _related(core: str, found: Sequence[Name], given: Definitions, year: int) -> Wanted | None:
     """`X as a percent of Y`, `X to Y ratio`, `what share of Y was X`, their difference and sum; None where the words between say nothing of it."""
     one, other = found
-    before, between, after = core[: one.start], core[one.end : other.start], core[other.end :]
-    if _PERCENT_OF.fullmatch(between):
-        return _quotient(core, one, other, given, year, "percent")
-    if _OVER.fullmatch(between) or (_TO.fullmatch(between) and (_RATIO_BEFORE.search(before) or _RATIO_AFTER.match(after))):
-        percent = bool(PERCENT.search(core)) or between.strip() == "/"
-        return _quotient(core, one, other, given, year, "percent" if percent else "times")
-    if _SHARE_BEFORE.search(before) and _IS_PART.match(between):
-        return _quotient(core, other, one, given, year, "percent")
-    sign = "-" if _DIFFERENCE.search(before) else "+" if _SUM.search(before) else ""
-    if sign and _AND.fullmatch(between):
-        parts = [_own_or(given, core, name, year) for name in found]
-        names = [table().metrics[name.id].names[0] for name in found]
-        kinds = {table().metrics[name.id].unit for name in found}
-        if len(kinds) == 1:
-            kind = "points" if kinds == {"percent"} else kinds.pop()
-            return Wanted("own", f"{names[0]} {sign} {names[1]}", kind, Operation(sign, parts[0], parts[1]))
-    return None
+    if AGAINST.fullmatch(core[one.end : other.start]):
+        return _quotient(core, one, other, given, year, "percent" if PERCENT.search(core) else "times")
+    asked = relation(core, one, other, percent=bool(PERCENT.search(core)))
+    if asked is None:
+        return None
+    if asked.sign == "/":
+        return _quotient(core, asked.top, asked.bottom, given, year, "percent" if asked.percent else "times")
+    parts = [_own_or(given, core, name, year) for name in found]
+    names = [table().metrics[name.id].names[0] for name in found]
+    kinds = {table().metrics[name.id].unit for name in found}
+    if len(kinds) != 1:
+        return None
+    kind = "points" if kinds == {"percent"} else kinds.pop()
+    return Wanted("own", f"{names[0]} {asked.sign} {names[1]}", kind, Operation(asked.sign, parts[0], parts[1]))
 
 
 def _quotient(core: str, top: Name, bottom: Name, given: Definitions, year: int, kind: str) -> Wanted:
@@ -177,7 +159,7 @@ def _among(core: str, given: Definitions, year: int) -> Wanted | None:
         not asked
         or not _EXTREME.search(asked)
         or not _CHOICE.search(asked)
-        or re.search(r"\b(?:which|what)\s+(?:fiscal\s+)?years?\b", asked)
+        or re.search(r"\b(?:which|what)\s+(?:fiscal\s+)?years?\b|\bfiscal\s+years\s+fy", asked)
     ):
         return None
     if _FLOWS.search(asked) and re.search(r"\bcash\b", asked):

@@ -55,7 +55,7 @@ def years_of(core: str, question: Question) -> list[int]:
     """The fiscal years named, in order. Raises `AskError` for none, too many, or a part of a year."""
     text = fold(question.period.asked) if question.period and question.period.asked else ""
     if _PART.search(text or core):
-        raise AskError("asks for a part of a year; only annual statements are read")
+        raise AskError(f"asks for a part of a year, {(text or _PART.search(core)[0])!r}; only annual statements are read here")  # type: ignore[index]
     years = sorted({year_of(match) for match in YEAR.finditer(text)} or {year_of(match) for match in YEAR.finditer(core)})
     if not years and question.period and question.period.end:
         years = [question.period.end.year]
@@ -103,15 +103,22 @@ _EITHER: Final = re.compile(
     rf"\bwhether\b|\b(?:{UP})\b[^.?]{{0,12}}\bor\b[^.?]{{0,12}}\b(?:{DOWN})\b|\b(?:{DOWN})\b[^.?]{{0,12}}\bor\b[^.?]{{0,12}}\b(?:{UP})\b|\bin\s+which\s+direction\b"
 )
 _SIDE: Final = re.compile(r"\b(?:positive|negative)\b")
-_MOST: Final = re.compile(r"\b(?:high(?:est)|larg(?:est)|great(?:est)|biggest|most|best|peak(?:ed)?|maximum|strongest)\b")
-_LEAST: Final = re.compile(r"\b(?:lowest|smallest|least|minimum|weakest|worst)\b")
+_MOST: Final = re.compile(
+    r"\b(?:high(?:est|er)|larg(?:est|er)|great(?:est|er)|bigg(?:est|er)|most|best|better|peak(?:ed)?|maximum|max|strong(?:est|er)|top(?:ped)?)\b"
+)
+_LEAST: Final = re.compile(
+    r"\b(?:low(?:est|er)|small(?:est|er)|least|minimum|min|weak(?:est|er)|worst|worse|bottom(?:ed)?|trough(?:ed)?)\b"
+)
+_OF_YEARS: Final = re.compile(
+    r"\b(?:highest|lowest|largest|smallest|peak|maximum|minimum)\b[^.?]*\b(?:of|over|across|among|in|between|from|during)\b"
+)
 _WHICH_YEAR: Final = re.compile(
     r"\b(?:which|what)\s+(?:of\s+(?:the|these|those)\s+)?(?:fiscal\s+|financial\s+)?years?\b|\bthe\s+(?:fiscal\s+)?year\s+(?:in\s+which|with|when|that\s+had)\b"
 )
 
 
 def mode_of(core: str, years: Sequence[int]) -> str:
-    """`compound`, `yearly` (mean of yearly growth), `mean`, `sum`, `change`, `direction`, `side`, `year`, or empty for one year's value.
+    """`compound`, `yearly` (mean of yearly growth), `mean`, `sum`, `change`, `direction`, `side`, `year`, `extreme`, or empty for one year's value.
 
     Raises `AskError` for several years with nothing that combines them, and for a question of yes or no that figures alone do not decide.
     """
@@ -119,6 +126,14 @@ def mode_of(core: str, years: Sequence[int]) -> str:
         return "compound"
     if _WHICH_YEAR.search(core) and (_MOST.search(core) or _LEAST.search(core)):
         return "year"
+    if (
+        len(years) > 1
+        and _OF_YEARS.search(core)
+        and not _MOVES.search(core)
+        and not _MEAN.search(core)
+        and not re.search(r"\bwhich\b", core)
+    ):
+        return "extreme"
     if (_YEARLY.search(core)) and (len(years) > 1 or _count(core)):
         return "yearly"
     if len(years) > 1 and _SUM.search(core):
@@ -177,7 +192,9 @@ def spanned(core: str, years: Sequence[int], mode: str) -> tuple[int, ...]:
         return tuple(range(last - _count(core) + 1, last + 1))
     if mode == "year" and first == last:
         raise AskError("asks for one year among several without naming them")
-    return tuple(range(first, last + 1)) if mode in ("mean", "sum", "year") and len(years) == 2 else tuple(years)
+    listed = mode in ("year", "extreme") and re.search(r"\bof (?:the |these )?(?:fiscal )?years [^.?-]*\band\b", core)
+    ranged = mode in ("mean", "sum", "year", "extreme") and len(years) == 2 and not listed
+    return tuple(range(first, last + 1)) if ranged else tuple(years)
 
 
 def _count(core: str) -> int:
