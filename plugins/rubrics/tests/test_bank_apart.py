@@ -1,6 +1,7 @@
 """Signatures tell apart what needs different criteria; what asks for nothing makes no task; a match is complete and unique. By the commands."""
 
 import json
+import re
 from itertools import combinations
 
 import pytest
@@ -166,6 +167,20 @@ def test_queries_that_ask_for_nothing_are_listed_and_make_no_task(tmp_path):
     assert all(row["why"] for row in rows)
 
 
+def test_tasks_of_different_modes_are_not_put_together(tmp_path):
+    queries = tmp_path / "queries.txt"
+    queries.write_text("\n".join(frame.format(**values) for frame in APART for values in VALUES), "utf-8")
+    done = run("bank", "build", queries, "--out", tmp_path / "bank")
+    assert done.exit_code == 0, done.output
+    tasks = json.loads((tmp_path / "bank" / "tasks.json").read_text("utf-8"))
+    assert sum(task["queries"] for task in tasks) == 2 * len(APART)
+    for task in tasks:
+        kinds = {frozenset(re.findall(r"[:;] (with .*?(?=[;.])|\w+(?::[\w+]+)?)", member)) for member in task["members"]}
+        assert len(kinds) == 1, task["members"]
+    few = run("bank", "build", queries, "--out", tmp_path / "few", "--tasks", "3")
+    assert "3 tasks" in few.output  # only then
+
+
 def test_a_file_without_any_ask_makes_no_bank(tmp_path):
     (tmp_path / "queries.txt").write_text("Hello there\nThanks!\n", "utf-8")
     done = run("bank", "build", tmp_path / "queries.txt", "--out", tmp_path / "bank")
@@ -208,11 +223,15 @@ def test_only_a_complete_and_unique_fit_matches(tmp_path):
         return json.loads(done.stdout)["bank"]
 
     found = match(FITS)
-    task = next(t for t in json.loads((bank / "bank.json").read_text("utf-8"))["tasks"] if t["id"] == found["match"])
-    assert task["signature"] == sign(TASK).text
-    wrong = {name: told["match"] for name, query in NEAR.items() if (told := match(query))["match"] is not None or not told["reason"]}
-    # Of the near ones only what is a task of the bank by itself may match, and then that task.
-    assert not wrong
+    tasks = json.loads((bank / "bank.json").read_text("utf-8"))["tasks"]
+    by_signature = {task["signature"]: task["id"] for task in tasks}
+    assert by_signature[sign(TASK).text] == found["match"]
+    matches = {name: match(query) for name, query in NEAR.items()}
+    assert all(told["match"] or told["reason"] for told in matches.values())
+    # Only what is a task of the bank by itself matches, and then that task.
+    assert {name: told["match"] for name, told in matches.items() if told["match"]} == {
+        "one metric less": by_signature[sign(APART[17].format(**VALUES[1])).text]
+    }
 
 
 def test_two_tasks_that_fit_are_none_and_what_has_no_place_is_none():
@@ -232,3 +251,90 @@ def test_two_tasks_that_fit_are_none_and_what_has_no_place_is_none():
         assert (told["match"], told["unplaced"]) == (None, [extra[0]["id"]])
         assert extra[0]["id"] in told["reason"]
     assert "another vocabulary" in matched("For x.", {"tasks": [task], "built": {"vocabulary": "old"}}, bindings)["reason"]
+
+
+# -- screening --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def built(tmp_path):
+    (tmp_path / "q.txt").write_text("\n".join((APART[0], APART[15])).format(**VALUES[0]), "utf-8")
+    assert run("bank", "build", tmp_path / "q.txt", "--out", tmp_path / "bank").exit_code == 0
+    assert run("bank", "screen", tmp_path / "bank", "--accept").exit_code == 0
+    return tmp_path / "bank"
+
+
+def lines(bank):
+    return (bank / "screen.txt").read_text("utf-8").splitlines()
+
+
+def put(bank, new):
+    (bank / "screen.txt").write_text("\n".join(new) + "\n", "utf-8")
+
+
+BAD = {
+    "a mark that is none": (lambda old: [line.replace("keep  a1", "kep  a1") for line in old], "'kep' is none of keep, drop, same"),
+    "no brackets": (lambda old: [line.replace("[P01, P03]", "P01") for line in old], "expected `keep  ID  [PRINCIPLES]  TEXT`"),
+    "the task lines are gone": (lambda old: [line for line in old if not line.startswith("task")], "stands before the first task"),
+    "one task is gone": (lambda old: old[: max(n for n, line in enumerate(old) if line.startswith("task"))], "1 of 2 tasks stand nowhere"),
+    "empty": (lambda old: [], "2 of 2 tasks stand nowhere"),
+    "all twice": (lambda old: old + old, "one that stands above"),
+    "an id twice": (lambda old: [*old, "keep  a1  [P01]  Names the auditor."], "a1 stands twice"),
+    "no task of the build": (lambda old: [*old, "task keep  Tdeadbeef"], "no task of the build"),
+    "a principle that is none": (lambda old: [line.replace("[P02]", "[P99]") for line in old], "does not have: 'P99'"),
+    "no principle": (lambda old: [line.replace("[P02]", "[]") for line in old], "names no principle"),
+    "a value": (lambda old: [*old, "keep  x1  [P01]  States revenue of 1 million."], "holds the value '1'"),
+    "vague": (lambda old: [*old, "keep  x1  [P01]  Discusses the matter appropriately."], "x1"),
+    "said twice": (lambda old: [*old, "keep  x1  [P02]  every source that is cited was published on or  before the cutoff"], "x1 says what a"),
+    "nothing kept of a task": (lambda old: [line.replace("keep  ", "drop  ") if line[:6] == "keep  " else line for line in old], "no criterion left"),
+    "no task kept": (lambda old: [line.replace("task keep", "task drop") for line in old], "no task is kept"),
+    "a proposal is open": (lambda old: [line.replace("keep  a1", "same  a1") for line in old], "wait for a person"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("slip", list(BAD))
+def test_a_slip_in_the_screen_is_one_line_with_a_hint_and_can_be_mended(built, slip):
+    change, said = BAD[slip]
+    good = lines(built)
+    put(built, change(good))
+    done = run("bank", "freeze", built)
+    assert isinstance(done.exception, UsageError), done.exception
+    assert said in str(done.exception)
+    assert "\n" not in str(done.exception)
+    assert done.exception.hint
+    assert not (built / "bank.json").exists()
+    put(built, good)
+    assert run("bank", "freeze", built).exit_code == 0
+    again = run("bank", "screen", built)
+    assert "is frozen" in str(again.exception)
+    assert again.exception.hint
+
+
+def test_another_encoding_is_one_line_and_a_deleted_screen_is_proposed_anew(built):
+    good = (built / "screen.txt").read_bytes()
+    (built / "screen.txt").write_bytes(good.decode().encode("utf-16"))
+    done = run("bank", "freeze", built)
+    assert "cannot be read as UTF-8 text" in str(done.exception)
+    assert done.exception.hint
+    (built / "screen.txt").unlink()
+    assert run("bank", "build", built.parent / "q.txt", "--out", built).exit_code == 0
+    assert len(lines(built)) == len(good.decode().splitlines())
+
+
+def test_what_a_person_adds_and_marks_by_hand_is_frozen(built):
+    windows = [line.replace("keep  a1", "DROP a1") if "task" not in line else line for line in lines(built)]
+    (built / "screen.txt").write_bytes(b"\xef\xbb\xbf" + "\r\n".join([*windows, "keep x1 [P01 P03] Names the auditor. # of mine"]).encode())
+    assert run("bank", "freeze", built).exit_code == 0
+    tasks = json.loads((built / "bank.json").read_text("utf-8"))["tasks"]
+    assert [c["family"] for c in tasks[-1]["criteria"] if c["text"] == "Names the auditor."] == ["person"]
+    assert not any(c["id"].endswith(".a1") for task in tasks for c in task["criteria"])
+
+
+def test_the_terminal_screen_stops_and_goes_on(built):
+    first = CliRunner().invoke(rubric, ["bank", "screen", str(built)], input="nothing\na1 a1\nq\n")
+    assert "no criterion nothing" in first.output
+    assert first.output.count("1 of 2") >= 2
+    marks = [line.split()[0] for line in lines(built) if " a1 " in line]
+    assert marks == ["drop", "keep"]
+    assert CliRunner().invoke(rubric, ["bank", "screen", str(built)], input="a1\n").exit_code in (0, 1)  # the terminal is closed
+    assert [line.split()[0] for line in lines(built) if " a1 " in line] == ["keep", "keep"]

@@ -155,7 +155,7 @@ class Builder:
         vectors = self._vectors([by_text[text] for text in texts])
         weights = [counted[text] for text in texts]
         made: list[Task] = []
-        for cluster in clusters(vectors, weights, texts, self.most):
+        for cluster in clusters(vectors, weights, texts, self.most, modes=[by_text[text].mode for text in texts]):
             center = texts[cluster.center]
             members = (center, *(texts[m] for m in cluster.members if m != cluster.center))
             id = "T" + hashlib.sha256(center.encode()).hexdigest()[:8]
@@ -188,7 +188,13 @@ def amiss(folder: Path, tasks: Sequence[Task]) -> list[str]:
     bare = [task.id for task, a, b in zip(tasks, written[::2], written[1::2], strict=True) if not a["criteria"] and not b["criteria"]]
     told = [f"{notes} signatures are not the signer's own (see {SIGNATURES})"] if notes else []
     out = refused_queries(folder)
-    told += [f"{len(out)} queries make no task (see {REFUSED}), first {plain(out[0]['query'])[:60]!r}: {out[0]['why']}"] if out else []
+    told += (
+        [
+            f"{len(out)} {'query makes' if len(out) == 1 else 'queries make'} no task (see {REFUSED}), first {plain(out[0]['query'])[:60]!r}: {out[0]['why']}"
+        ]
+        if out
+        else []
+    )
     told += [f"{refused} criteria were refused (see {CRITERIA}/)"] if refused else []
     return told + ([f"{len(bare)} tasks have no criterion: {', '.join(bare[:5])}"] if bare else [])
 

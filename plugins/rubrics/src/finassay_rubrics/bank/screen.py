@@ -28,6 +28,7 @@ ALIKE: Final = 0.6
 """Share of common words from which two criteria of a task are proposed as one."""
 NEAR: Final = 0.85
 """Or the product of their vectors."""
+AGAIN: Final = "Mend that line. Or delete the file, and the same `bank build` proposes it anew; what was decided in it is then gone."
 HEAD: Final = """\
 # Task bank, to be screened. Each line: keep or drop, the criterion's id, its principles, its text.
 # `same` proposes that a criterion tests what the one behind `#` tests already: make it keep or drop.
@@ -121,9 +122,27 @@ def read_screen(folder: Path) -> list[Screened]:
     path = folder / SCREEN
     if not path.is_file():
         raise InvalidFileError(f"{folder}: nothing to screen", hint="Build it: finassay rubric bank build QUERIES --out DIR.")
-    known = {task.id for task in read_tasks(folder)}
+    known = [task.id for task in read_tasks(folder)]
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidFileError(f"{path}: cannot be read as UTF-8 text: {error}", hint=AGAIN) from error
+    try:
+        found = _screened(path, text, known)
+    except InvalidFileError as error:
+        raise InvalidFileError(str(error), hint=AGAIN) from error
+    lost = [id for id in known if id not in {one.id for one in found}]
+    if lost:
+        raise InvalidFileError(
+            f"{path}: {len(lost)} of {len(known)} tasks stand nowhere: {', '.join(lost[:5])}",
+            hint=f"A task is left out by a line `task drop  ID`. {AGAIN}",
+        )
+    return found
+
+
+def _screened(path: Path, text: str, known: Sequence[str]) -> list[Screened]:
     found: list[Screened] = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+    for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         where = f"{path}: line {number}"
@@ -150,9 +169,10 @@ def _row(line: str, where: str) -> Row:
 
 
 def _mark(text: str, where: str) -> str:
-    if text not in MARKS:
-        raise InvalidFileError(f"{where}: {text!r} is none of {', '.join(MARKS)}")
-    return text
+    mark = text.lower()
+    if mark not in MARKS:
+        raise InvalidFileError(f"{where}: {text[:40]!r} is none of {', '.join(MARKS)}")
+    return mark
 
 
 def settled(screened: Sequence[Screened]) -> list[Screened]:
@@ -180,6 +200,7 @@ def freeze(folder: Path, version: str, guidance: Guidance) -> str:
     kept = [(tasks[one.id], [row for row in one.rows if row.mark == "keep"]) for one in screened if one.mark == "keep"]
     wrong = [f"{task.id}.{row.id} {p}" for task, rows in kept for row in rows if (p := problem_of(row.text, row.principles, known))]
     wrong += [f"{task.id} has no criterion left; drop the task" for task, rows in kept if not rows]
+    wrong += [f"{task.id}.{later} says what {first} says" for task, rows in kept for first, later in _twice(rows)]
     if not kept:
         wrong.append("no task is kept")
     document = _document(folder, version, guidance, kept)
@@ -188,6 +209,18 @@ def freeze(folder: Path, version: str, guidance: Guidance) -> str:
         more = f" (and {len(wrong) - 5} more)" if len(wrong) > 5 else ""
         raise UsageError(f"the bank cannot be frozen: {'; '.join(wrong[:5])}{more}", hint=f"Mend {folder / SCREEN}.")
     return write_bank(folder, document)
+
+
+def _twice(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Ids of criteria of one text; large and small letters and the last stop make none other."""
+    first: dict[str, str] = {}
+    twice = []
+    for row in rows:
+        text = " ".join(row.text.casefold().split()).rstrip(".")
+        if text in first:
+            twice.append((first[text], row.id))
+        first.setdefault(text, row.id)
+    return twice
 
 
 def _document(folder: Path, version: str, guidance: Guidance, kept: Sequence[tuple[Task, Sequence[Row]]]) -> dict[str, Any]:

@@ -69,6 +69,12 @@ class Signature:
         return tuple(dict.fromkeys(part.metric for part in self.parts if part.metric))
 
     @property
+    def mode(self) -> str:
+        """What kinds of things are asked and how, of one issuer or several and in which frame, whatever they are about."""
+        kinds = sorted({":".join((part.deliverable, *part.ways)) for part in self.parts})
+        return "; ".join((ISSUERS[self.issuers], *kinds, *self.frame))
+
+    @property
     def ways(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(way for part in self.parts for way in part.ways))
 
