@@ -101,6 +101,38 @@ def of(name, *issuers, when="in FY2021"):
             ],
         ),
         (
+            "By how much did Orchard's FY2020 revenue exceed Larkspur's FY2021 revenue?",
+            [
+                [
+                    *of("revenue", "Orchard", when="in FY2020"),
+                    *of("revenue", "Larkspur"),
+                    "States by how much the revenue differs between Orchard in FY2020 and Larkspur in FY2021",
+                ]
+            ],
+        ),
+        (
+            "Our committee wants, for Orchard and Larkspur at year-end 2022 and 2021 respectively, total debt.",
+            [[*of("total debt", "Orchard", when="in FY2022"), *of("total debt", "Larkspur")]],
+        ),
+        (
+            "Is Orchard's inventory turnover better than Larkspur's for fiscal 2021? Show the calculation for both.",
+            [
+                [
+                    *of("inventory turnover", "Orchard", "Larkspur"),
+                    "Says which of Orchard and Larkspur had the higher inventory turnover in FY2021",
+                ]
+            ],
+        ),
+        (
+            "Whose tax rate was lower in FY2021: Orchard's or Larkspur's?",
+            [
+                [
+                    *of("effective tax rate", "Orchard", "Larkspur"),
+                    "Names the issuer with the lower effective tax rate in FY2021 among Orchard and Larkspur",
+                ]
+            ],
+        ),
+        (
             "Report the ratio of inventories to revenue for Orchard and Larkspur in FY2021. Which company's is higher?",
             [
                 [
@@ -289,7 +321,7 @@ def test_a_reviewer_is_asked_the_same_comparison_and_another_name_is_no_agreemen
         ("What was the operating income of the Pruning Tools segment of Orchard in 2021?", "of a segment"),
         ("Report Orchard's subscription revenue for FY2021.", "'subscription' revenue, which may be only a part"),
         ("What was Orchard's revenue per store in FY2021?", "of a store"),
-        ("What was Orchard's total debt as a multiple of backlog in FY2021?", "only the first is a line"),
+        ("What was Orchard's total debt as a multiple of backlog in FY2021?", "relates 'total debt' to 'backlog'"),
         ("What was the ratio of order backlog to revenue at Orchard in FY2021?", "only the last is a line"),
         ("What was Orchard's operating income excluding impairments in FY2021?", "'excluding' something"),
     ],
@@ -304,6 +336,36 @@ def test_what_statements_do_not_show_ends_in_a_reason(query, said):
 def test_a_part_that_is_asked_for_does_not_spoil_what_is_asked_besides():
     found = texts("Which segment of Orchard was largest in 2021, and what was total revenue in 2021?")
     assert list(found.values()) == [[], ["States the revenue of FY2021"]]
+
+
+def test_each_mention_of_a_metric_is_asked_for_itself():
+    (several,) = drafted("Report Orchard's revenue by segment for 2021 and total revenue for 2021 and 2020.").values()
+    assert [(c.text, bool(c.routes)) for c in several] == [
+        ("States the revenue of FY2020", True),
+        ("States the revenue of FY2021", True),
+        ("revenue", False),
+    ]
+    assert "of a segment" in several[-1].reason
+    (several, _) = drafted(
+        "For the quarter ended June 30, 2022, report Orchard's net income and inventory; also give FY2021 net income."
+    ).values()
+    assert [(c.question.period.asked, bool(c.routes)) for c in several] == [("quarter ended June 30, 2022", False), ("FY2021", True)]
+
+
+def test_what_is_to_be_explained_is_not_swallowed_by_a_choice():
+    found = texts("Identify the year with the lowest quick ratio for Orchard from 2020 through 2022 and explain what changed.")
+    assert list(found) == ["the year with the lowest quick ratio for Orchard from 2020 through 2022", "explain what changed"]
+
+
+def test_a_move_that_is_asked_after_it_is_told():
+    found = texts("Revenue of Orchard grew from FY2020 to FY2021. By what percentage, and did gross margin rise or fall?")
+    assert next(iter(found.values()))[-1] == "States the growth of revenue from FY2020 to FY2021, in units of percents"
+    assert list(found.values())[1][-1] == "Says whether the gross margin increased or declined from FY2020 to FY2021"
+
+
+def test_the_year_of_a_document_is_no_period():
+    found = texts("Using Orchard's FY2022 10-K, compute net debt and current ratio for 2021 versus 2020.")
+    assert [[text[-6:] for text in several] for several in found.values()] == [["FY2020", "FY2021"]] * 2
 
 
 # -- relations --------------------------------------------------------------------------------------------------------

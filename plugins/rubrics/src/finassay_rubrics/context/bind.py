@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from finassay.api.research import Question
-from finassay_rubrics.context.cutoff import phrases
+from finassay_rubrics.context.cutoff import DOCUMENT_OF, phrases
 from finassay_rubrics.metrics.conventions import stated
 from finassay_rubrics.metrics.entities import entities as named_entities
 from finassay_rubrics.metrics.relations import relations
@@ -65,7 +65,10 @@ _TELLING: Final = re.compile(
 )
 _WHICH_PART: Final = re.compile(WHICH_PART.pattern + r"[^.;?!]*", re.IGNORECASE)
 _CHOOSES: Final = re.compile(r"which|what|when|the\s", re.IGNORECASE)
-_ASKS_TOO: Final = re.compile(r",?\s+and\s+(?=(?:what|how|which|in which|by how|did|is|was|were|does)\b)", re.IGNORECASE)
+_ASKS_TOO: Final = re.compile(
+    r",?\s+and\s+(?=(?P<tells>explain|say why|why|describe|discuss|assess|comment|what (?:drove|caused|explains))\b|(?:what|how|which|in which|by how|did|is|was|were|does)\b)",
+    re.IGNORECASE,
+)
 """Where a choice ends and something else is asked, if that names a metric."""
 _MORE: Final = re.compile(
     r",?\s+(?:and|then)\s+(?:also\s+|then\s+)?(?:report|compute|calculate|compare|state|list|show|give|provide|present|put|rank|tabulate|support|answer)\b",
@@ -89,6 +92,7 @@ def bind(query: str) -> dict[str, list[dict[str, Any]]]:
     found["entities"] = [_at(query, *span, canonical=name) for name in _entities(query) for span in _places(query, name)]
     limits = [m.span() for m in (*_CONSTRAINTS.finditer(query), *_DEFINITIONS.finditer(query))]
     limits += [(one.start, one.end) for one in phrases(query)]  # a date of knowledge is no period
+    limits += [m.span() for m in DOCUMENT_OF.finditer(query)]
     parts = [span for span in part_spans(query) if not _inside(*span, limits)]
     whole = [m.span() for m in _PERIODS.finditer(query) if not _inside(*m.span(), limits) and not _meets(*m.span(), parts)]
     found["periods"] = [_at(query, *span) for span in sorted((*parts, *whole))]
@@ -241,17 +245,24 @@ def _places(query: str, name: str) -> Iterator[tuple[int, int]]:
         yield match.span()
 
 
+def _first(query: str, at: int) -> re.Match[str] | None:
+    """The first thing from a place on that is to be told in words."""
+    found = [m for m in (_TELLING.search(query, at), _WHICH_PART.search(query, at)) if m is not None]
+    return min(found, key=lambda m: m.start(), default=None)
+
+
 def _deliverables(query: str) -> Iterator[dict[str, Any]]:
     taken: list[tuple[int, int]] = []
-    for match in sorted((*_TELLING.finditer(query), *_WHICH_PART.finditer(query)), key=lambda m: m.start()):
+    at = 0
+    while match := _first(query, at):
         start, end = match.span()
-        if _inside(start, start + 1, taken):
-            continue
         more = _MORE.search(query, start + 1, end)
-        if more is None and _CHOOSES.match(query, start):
-            more = next((m for m in _ASKS_TOO.finditer(query, start + 1, end) if names_in(fold(query[m.end() : end]))), None)
+        if _CHOOSES.match(query, start):
+            asked = (m for m in _ASKS_TOO.finditer(query, start + 1, end) if m["tells"] or names_in(fold(query[m.end() : end])))
+            more = min((one for one in (more, next(asked, None)) if one is not None), key=lambda m: m.start(), default=None)
         if more is not None:
             end = more.start()
+        at = end
         while end > start and query[end - 1] in " ,":
             end -= 1
         taken.append((start, end))

@@ -69,7 +69,7 @@ _DOCUMENT: Final = r"(?:10-?[kq](?:/a)?|8-?k|20-?f|annual\s+report|quarterly\s+r
 _DATED_DOCUMENT: Final = (
     rf"\b{_DOCUMENT}\s+(?:that\s+was\s+|which\s+was\s+)?(?:filed|dated|published|issued|released|of)\s+(?:with\s+the\s+sec\s+)?(?:on\s+)?"
 )
-_DOCUMENT_OF: Final = re.compile(
+DOCUMENT_OF: Final = re.compile(
     rf"\b(?:fy\s?|fiscal\s+(?:year\s+)?)?(?P<one>20\d\d)\s+(?:form\s+)?{_DOCUMENT}|\b{_DOCUMENT}\s+(?:for|of)\s+(?:fy\s?|the\s+)?(?:fiscal\s+)?(?:year\s+)?(?P<two>20\d\d)",
     re.IGNORECASE,
 )
@@ -176,5 +176,5 @@ def _documents(query: str) -> Iterator[tuple[str, date]]:
         for match in re.finditer(_DATED_DOCUMENT + body, query, re.IGNORECASE):
             if (day := _date(match)) is not None:
                 yield match[0], day if match.groupdict().get("day") else day.replace(day=1)
-    for match in _DOCUMENT_OF.finditer(query):
+    for match in DOCUMENT_OF.finditer(query):
         yield match[0], date(int(match["one"] or match["two"]), 1, 1)

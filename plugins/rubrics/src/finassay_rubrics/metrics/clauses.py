@@ -56,6 +56,8 @@ def times_beside(query: str, bindings: Mapping[str, Sequence[Binding]], own: Seq
     around = [marks for number, _, _, marks in clauses if number in sentences]
     for level in (within, around, [marks for *_, marks in clauses]):
         found = {times for marks in level if (times := _of_clause(marks))}
+        if len(found) > 1 and level is within and len(mine) >= len(within):
+            return sorted({time for times in found for time in times})  # it is asked several times, each time with its own
         if len(found) > 1:
             raise UnclearError("stands in a query with several periods, and which of them belongs to it cannot be told")
         if found:

@@ -77,7 +77,8 @@ def said_of(query: str, bindings: Mapping[str, Sequence[Binding]], own: Sequence
         if any(one[2] for one in inside):
             found.append(_clause(text, start, end, inside))
             open_ = True
-        elif inside:
+        elif inside and open_:
+            found.append(re.split(r",\s+(?:and|but)\b|\band\b(?=[^,]*$)", text[start : inside[0][0]])[0])  # what still goes on about it
             open_ = False
         elif open_:
             found.append(text[start:end])

@@ -12,7 +12,7 @@ from finassay_rubrics.metrics.clauses import UnclearError, sentences_of, times_b
 from finassay_rubrics.metrics.compare import FASTER, Figure, said_of, together, wanted_of, wants_mean
 from finassay_rubrics.metrics.conventions import words_for
 from finassay_rubrics.metrics.formula import FormulaError
-from finassay_rubrics.metrics.issuers import Case, cases, named
+from finassay_rubrics.metrics.issuers import Case, cases, named, times_in_turn
 from finassay_rubrics.metrics.principles import realized
 from finassay_rubrics.metrics.routes import Derive, criterion, unresolved
 from finassay_rubrics.metrics.subjects import Subject, bindings_of, part_asked, subjects
@@ -82,11 +82,16 @@ def _drafted(assignment: Assignment, derive: Derive) -> list[DraftCriterion]:
         return _of_year(assignment, found, whose, derive)
     turn = turn or any(_EITHER.search(one) for one in sentences) or (_turns(said) and not _turns(" ".join(sentences)))
     several = len(whose) > 1
+    moved = "" if turn else _moved(said)
     _refuse_relations(found, assignment.what, sentences, several)
     spans = [_spans(assignment.what, case.times, query, turn, several and not turn) for case in whose]
+    if moved and not any(span.how for own in spans for span in own):
+        spans = [[*own, *_ends(own, moved)] for own in spans]
     made = _Making(assignment, derive, query, several)
     for subject in found:
         made.subject(subject, whose, spans, said, turn)
+    if reason:
+        made.criteria.append(evolve(unresolved(assignment, reason), id=f"{assignment.obligation}.{len(made.criteria) + 1}"))
     return made.criteria[:MAX_CRITERIA]
 
 
@@ -148,6 +153,26 @@ def _turns(what: str) -> bool:
     return _TURN.search(folded) is not None and _REASONS.search(folded) is None
 
 
+_BY_HOW_MUCH: Final = re.compile(
+    r"\bby (?:what|how (?:much|many))\b|\bhow (?:much|fast|far) (?:did|has|have) (?:it|they)\b|\bwhat was the (?:percentage |percent |total )?(?:change|growth|increase|decrease|decline)\b"
+)
+_SOMETHING_MOVED: Final = re.compile(rf"\b(?:chang(?:e|ed|es)|{UP}|{DOWN})\b")
+
+
+def _moved(said: str) -> str:
+    """Whether it is asked by how much something moved where its name says nothing of it: `change`, `growth` or empty."""
+    folded = fold(said)
+    if not (_BY_HOW_MUCH.search(folded) and _SOMETHING_MOVED.search(folded)) or re.search(r"\bthan\b|\bdiffer", folded):
+        return ""
+    return "growth" if re.search(r"percent|%|\bgrowth\b", folded) else "change"
+
+
+def _ends(spans: Sequence["_Span"], how: str) -> list["_Span"]:
+    """The change over the times of several figures, or none for one."""
+    whole = sorted(time for span in spans for time in span.times if not time.part)
+    return [_Span((whole[0], whole[-1]), how)] if len(whole) > 1 else []
+
+
 # -- whose and when ---------------------------------------------------------------------------------------------------
 
 
@@ -167,7 +192,12 @@ def _times(assignment: Assignment, query: str, arrays: Mapping[str, Sequence[Map
     periods = arrays["periods"]
     if mine := times_of_spans([one for one in periods if one.get("id") in assignment.bindings]):
         return mine
-    return times_beside(query, arrays, assignment.bindings) or times_of_spans(periods) or times_in(query)
+    try:
+        return times_beside(query, arrays, assignment.bindings) or times_of_spans(periods) or times_in(query)
+    except UnclearError:
+        if times := times_in_turn(query, arrays, assignment.bindings):
+            return times
+        raise
 
 
 @frozen

@@ -54,7 +54,7 @@ _NO_ISSUER: Final = re.compile(
 
 
 _AGAINST: Final = re.compile(r"\b(?:than|versus|vs|against|with|to|and|or)\b", re.IGNORECASE)
-_OWN: Final = re.compile(r"['’]s?\s*$")
+_RESPECTIVELY: Final = re.compile(r"\brespectively\b|\bin that order\b", re.IGNORECASE)
 _PRONOUN: Final = re.compile(r"\b(?:its|it|the company(?:['’]s)?|the issuer(?:['’]s)?)\b", re.IGNORECASE)
 
 
@@ -119,6 +119,18 @@ def cases(query: str, bindings: Mapping[str, Sequence[Binding]], own: Sequence[s
     return _with_times(query, marks, mine, tuple(times))
 
 
+def times_in_turn(query: str, bindings: Mapping[str, Sequence[Binding]], own: Sequence[str]) -> list[Time]:
+    """The times of the sentences in which only this obligation is asked, where issuers and times stand in turn; else none."""
+    told = named(query, bindings.get("entities", ()))
+    marks = _marks(query, bindings, own, told)
+    places = [place for place in sentence_places(query) if any(one.what == "own" and place[0] <= one.start < place[1] for one in marks)]
+    inside = [one for start, end in places for one in marks if start <= one.start < end]
+    runs = [what for what, _ in groupby(one.what for one in inside if one.what in ("issuer", "time"))]
+    if any(one.what == "other" for one in inside) or runs.count("issuer") < 2 or runs.count("issuer") != runs.count("time"):
+        return []
+    return sorted({one.value for one in inside if isinstance(one.value, Time)})
+
+
 def _marks(query: str, bindings: Mapping[str, Sequence[Binding]], own: Sequence[str], told: Sequence[tuple[int, int, str]]) -> list[_Mark]:
     marks = [_Mark(start, "issuer", name, end) for start, end, name in told]
     marks += [
@@ -129,7 +141,11 @@ def _marks(query: str, bindings: Mapping[str, Sequence[Binding]], own: Sequence[
     ]
     for one in bindings.get("periods", ()):
         if placed(one):
-            marks += [_Mark(one["start"], "time", time, int(one.get("end") or 0)) for time in times_in(str(one["span"]))]
+            said = str(one["span"])
+            times = sorted(
+                times_in(said), key=lambda time: said.find(str(time.year)) % 1000
+            )  # as they stand; what is between two ends last
+            marks += [_Mark(one["start"], "time", time, int(one.get("end") or 0)) for time in times]
     return sorted(marks, key=lambda one: one.start)
 
 
@@ -188,6 +204,10 @@ def _with_times(query: str, marks: Sequence[_Mark], mine: Sequence[str], times: 
     runs = [(what, list(group)) for what, group in groupby(inside, key=lambda one: one.what)]
     who = [group for what, group in runs if what == "issuer"]
     when = [group for what, group in runs if what == "time"]
+    named_ones = list(dict.fromkeys(str(one.value) for group in who for one in group))
+    dates = [one.value for group in when for one in group]
+    if _RESPECTIVELY.search(query) and len(named_ones) == len(dates) > 1:
+        return [Case(name, (time,)) for name, time in zip(named_ones, dates, strict=True) if isinstance(time, Time)]
     if len(who) < 2 or len(when) < 2:
         return [Case(name, times) for name in mine]
     if len(who) != len(when):

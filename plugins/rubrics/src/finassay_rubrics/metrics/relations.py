@@ -26,6 +26,7 @@ OVER: Final = re.compile(
 )
 AGAINST: Final = re.compile(rf"\s+(?:compared\s+(?:to|with)|against)\b{OF}")
 """Says that two stand against each other, and not how."""
+_PER_DOLLAR: Final = re.compile(rf"[^.;?!,]{{0,60}}?\s(?:for\s+(?:each|every)|per)\s+dollars?\s+(?:of|in)\b{OF}")
 _TO: Final = re.compile(rf"[\s-]+to[\s-]+{OF}")
 _JOINED_TO: Final = re.compile(r"-to-(?:total\s+)?")
 _SHARE_BEFORE: Final = re.compile(
@@ -106,7 +107,7 @@ def relation(folded: str, one: Name, other: Name, *, percent: bool = False) -> R
     plain = between.strip() == "/" or percent
     if _TIMES_OF.fullmatch(between):
         return Relation("/", one, other, False, start, other.end)
-    if OVER.fullmatch(between):
+    if OVER.fullmatch(between) or _PER_DOLLAR.fullmatch(between):
         return Relation("/", one, other, plain, start, end)
     named = ratio or behind or _JOINED_TO.fullmatch(between)
     if _TO.fullmatch(between) and (named or not _BRIDGE.search(before)):

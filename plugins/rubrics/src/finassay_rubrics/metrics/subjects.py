@@ -13,7 +13,7 @@ from finassay_rubrics.metrics.formula import Operation
 from finassay_rubrics.metrics.issuers import issuers
 from finassay_rubrics.metrics.relations import Relation, relations
 from finassay_rubrics.metrics.table import Metric, table
-from finassay_rubrics.metrics.terms import STATEMENTS, definitions, fold, names_in
+from finassay_rubrics.metrics.terms import STATEMENTS, Name, definitions, fold, names_in
 from finassay_rubrics.metrics.when import AskError, combined
 
 _WORDS: Final = re.compile(
@@ -87,6 +87,9 @@ def subjects(assignment: Assignment, query: str, turn: bool) -> tuple[list[Subje
     if len(own) > 1:
         related = relations(plain, found) if len(found) == 2 else []
         if related:
+            start = query.find(assignment.what)
+            if start >= 0 and (reason := _related_to(definitions(fold(query)).rest, start, start + len(assignment.what))):
+                return [], reason
             return _related(related[0])
         if _RELATED.search(what):
             return (
@@ -101,9 +104,10 @@ def subjects(assignment: Assignment, query: str, turn: bool) -> tuple[list[Subje
         own = bound[:1]
     if not own and not bound and what.strip():
         own = [name.id for name in names_in(definitions(fold(query)).rest)][:1]
-    if len(own) == 1 and (reason := _not_whole(assignment, query, mine, own[0])):
-        return [], reason
-    return [Subject(id, table().metrics[id].names[0], table().metrics[id]) for id in own], (
+    whole, reasons = _not_whole(assignment, query, mine) if len(own) == 1 else (1, [])
+    if reasons:
+        return [Subject(id, _name(id), table().metrics[id]) for id in own] if whole else [], reasons[0]
+    return [Subject(id, _name(id), table().metrics[id]) for id in own], "" if own else (
         "names no metric of the table and no line of the primary statements; `finassay rubric` knows those of metrics.toml and lines.toml"
     )
 
@@ -127,33 +131,40 @@ def _related(asked: Relation) -> tuple[list[Subject], str]:
     return [Subject("", asked.words)], ""
 
 
-def _not_whole(assignment: Assignment, query: str, mine: Sequence[Mapping[str, Any]], id: str) -> str:
-    """Why the figure of a line would not answer what is asked at the places where the query names it; empty if it would."""
-    folded = definitions(fold(query)).rest
-    core = STATEMENTS.sub(lambda m: " " * len(m[0]), folded)
+def _not_whole(assignment: Assignment, query: str, mine: Sequence[Mapping[str, Any]]) -> tuple[int, list[str]]:
+    """How many of the places where the query names a line ask for the whole of it, and why the others do not."""
+    core = STATEMENTS.sub(lambda m: " " * len(m[0]), definitions(fold(query)).rest)
     whose = " ".join(issuers(query, bindings_of(assignment.context, "entities")))
-    for one in mine:
-        if not placed(one):
-            continue
-        name = next((n for n in names_in(core) if n.start == one["start"] and n.id == id), None)
-        if name is None:
-            continue
-        before, after = core[max(0, name.start - 60) : name.start], core[name.end :]
-        said = core[name.start : name.end]
-        if part := (_BY_PART.match(after) or _OF_PART.match(after)):
-            return f"asks for {said} of a {part['part']}, and primary statements show the whole company only"
-        if told := _RELATES.match(after):
-            return f"relates {said!r} to {told['rest'].strip()!r}, of which only the first is a line or metric of the table"
-        if told := _RELATES_BEFORE.search(before):
-            return f"relates {(told['rest'] or told['share'])!r} to {said!r}, of which only the last is a line or metric of the table"
-        if without := _WITHOUT.match(after.lstrip(" ,(")):
-            return f"asks for {said} {without[0].strip()!r} something, which the line of the statement does not show"
-        try:
-            question = Question("", query, entity=whose or "-")
-            refuse_part(question, core, name)
-            refuse_other(question, core, name)
-        except AskError as error:
-            return str(error)
+    question = Question("", query, entity=whose or "-")
+    names = [next((n for n in names_in(core) if n.start == one["start"]), None) for one in mine if placed(one)]
+    told = [_part(question, core, name) for name in names if name is not None]
+    return sum(not one for one in told), [one for one in told if one]
+
+
+def _part(question: Question, core: str, name: Name) -> str:
+    """Why the figure of a line would not answer what is asked where it is named; empty if it would."""
+    after, said = core[name.end :], core[name.start : name.end]
+    if reason := _related_to(core, name.start, name.end):
+        return reason
+    if without := _WITHOUT.match(after.lstrip(" ,(")):
+        return f"asks for {said} {without[0].strip()!r} something, which the line of the statement does not show"
+    try:
+        refuse_part(question, core, name)
+        refuse_other(question, core, name)
+    except AskError as error:
+        return str(error)
+    return ""
+
+
+def _related_to(core: str, start: int, end: int) -> str:
+    """Why what stands between two places is asked of a part of the company, or in relation to something that is not known; empty if it is not."""
+    before, after, said = core[max(0, start - 60) : start], core[end:], core[start:end]
+    if part := (_BY_PART.match(after) or _OF_PART.match(after)):
+        return f"asks for {said} of a {part['part']}, and primary statements show the whole company only"
+    if told := _RELATES.match(after):
+        return f"relates {said!r} to {re.split(r' (?:for|in|at|during|over) ', told['rest'].strip())[0]!r}, and only two metrics or lines of the table are put in relation here"
+    if told := _RELATES_BEFORE.search(before):
+        return f"relates {(told['rest'] or told['share'])!r} to {said!r}, of which only the last is a line or metric of the table"
     return ""
 
 
