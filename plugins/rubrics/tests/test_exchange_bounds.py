@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import shutil
 import time
 import tomllib
 from datetime import date
@@ -25,8 +24,8 @@ from finassay_rubrics.record.exchange.promptfoo import PROMPTFOO
 from finassay_rubrics.record.exchange.rewardkit import REWARDKIT
 from finassay_rubrics.record.exchange.rubric_spec import RUBRIC_SPEC
 from finassay_rubrics.record.reading import read_rubric, rubric_json, rubric_of
+from finassay_rubrics.record.rubric import Criterion, Evidence, Obligation, Route, Rubric, Tolerance
 
-DEMO = Path(__file__).parents[3] / "demo" / "rubric"
 SHARED = Path(os.environ.get("FINASSAY_SHARED", Path(__file__).parents[4] / "shared"))
 EXPERTS = SHARED / "data" / "vals-finance-agent" / "expert_rubrics.jsonl"
 DAY = date(2025, 3, 1)
@@ -149,34 +148,70 @@ def test_experts_file_through_the_command_is_the_same_file(tmp_path):
 # -- our own rubrics, out and back ------------------------------------------------------------------------------------
 
 
+def made(*, resolved=True):
+    """A rubric as the system makes them: a figure with its ground, words, a form, and an explanation that nobody could ground."""
+    evidence = Evidence(kind="source", source="corpus", document="d", page=1, quote="Revenue 412.5")
+    figure = Route(
+        value=Decimal("412.5"),
+        unit="USD",
+        scale="millions",
+        tolerance=Tolerance(rule="band", abs=Decimal("0.05")),
+        evidence=(evidence,),
+    )
+    state = {"status": "grounded"} if resolved else {"status": "unresolved"}
+    criteria = (
+        Criterion(id="O1.1", obligation_id="O1", text="States revenue", kind="numeric", points=Decimal(40), gate="must_pass", expected=(figure,) if resolved else (), **state),
+        Criterion(id="O1.2", obligation_id="O1", text="Names the line", kind="text", points=Decimal("6.67"), expected=(Route(value="net sales"),), **state),
+        Criterion(id="O2.1", obligation_id="O2", text="Says why revenue fell", kind="text", status="unresolved", reason="no source says why"),
+        Criterion(id="O3.1", obligation_id="O3", text="Puts the figures into one table", kind="format", points=Decimal("33.33"), status="not_applicable" if resolved else "unresolved"),
+        Criterion(id="O3.2", obligation_id="O3", text="Calls adjusted figures reported", kind="prohibited", polarity="negative", gate="must_pass", **state),
+    )  # fmt: skip
+    points = {"O1": ("33.34", "46.67"), "O2": ("33.33", "20.00"), "O3": ("33.33", "33.33")}
+    obligations = tuple(
+        Obligation(id=id, what=id, spans=("MET1",), frozen=Decimal(frozen), points=Decimal(now), graded=id != "O2")
+        for id, (frozen, now) in points.items()
+    )
+    return Rubric(
+        query="What was revenue of Foxglove, and why did it fall?",
+        cutoff=DAY,
+        obligations=obligations,
+        criteria=criteria,
+        writer={"id": "w"},
+    )
+
+
 @pytest.mark.parametrize("form", sorted(SUFFIX))
 def test_unresolved_criteria_are_left_out_and_named(tmp_path, form):
-    rubric = read_rubric(DEMO / "larkspur")
-    unresolved = [c.id for c in rubric.criteria if c.status == "unresolved"]
-    assert unresolved
+    source = tmp_path / "rubric.json"
+    source.write_text(rubric_json(made()), "utf-8")
     out, own, again = tmp_path / f"out{SUFFIX[form]}", tmp_path / "own.json", tmp_path / f"again{SUFFIX[form]}"
-    done = invoke(DEMO / "larkspur", out, "--to", form)
+    done = invoke(source, out, "--to", form)
     assert done.exit_code == 0, done.output
-    assert f"{len(unresolved)} of {len(rubric.criteria)} criteria left out, unresolved: {', '.join(unresolved)}" in done.stderr
+    assert "1 of 5 criteria left out, unresolved: O2.1" in done.stderr
     assert f"the form {form} has no place for" in done.stderr
-    assert "criteria with evidence" in done.stderr
+    assert "1 criteria with evidence, 1 criteria with tolerances" in done.stderr
+    assert "Says why" not in out.read_text("utf-8")
+    assert "412.5 millions USD" in out.read_text("utf-8")
     for arguments in ((out, own, "--from", form), (own, again, "--to", form)):
         assert invoke(*arguments).exit_code == 0
     assert out.read_bytes() == again.read_bytes()
-    kept = [c for c in rubric.criteria if c.status != "unresolved"]
-    assert len(read_rubric(own).criteria) == len(kept)
-    own_form = invoke(DEMO / "larkspur", tmp_path / "whole.json")
-    assert own_form.stderr == ""
-    assert read_rubric(tmp_path / "whole.json") == rubric
+    assert len(read_rubric(own).criteria) == (3 if form == VALS_V2 else 4)
+    whole = invoke(source, tmp_path / "whole.json")
+    assert whole.stderr == ""
+    assert read_rubric(tmp_path / "whole.json") == read_rubric(source)
+
+
+def test_what_a_form_has_no_place_for_is_counted(tmp_path):
+    (tmp_path / "rubric.json").write_text(rubric_json(made()), "utf-8")
+    told = {form: invoke(tmp_path / "rubric.json", tmp_path / f"{form}{SUFFIX[form]}", "--to", form).stderr for form in SUFFIX}
+    assert {form for form, text in told.items() if "gates" in text} == {VALS, HEALTHBENCH, AUTORUBRIC}
+    assert {form for form, text in told.items() if "share of the points" in text} == {VALS, VALS_V2}
+    assert {form for form, text in told.items() if "1 faults and criteria without points" in text} == {VALS_V2}
 
 
 def test_a_rubric_without_any_value_is_refused(tmp_path):
-    shutil.copytree(DEMO / "larkspur", tmp_path / "r")
-    data = json.loads((tmp_path / "r" / "rubric.json").read_text("utf-8"))
-    for criterion in data["criteria"]:
-        criterion |= {"status": "unresolved", "expected": []}
-    (tmp_path / "r" / "rubric.json").write_text(json.dumps(data), "utf-8")
-    done = invoke(tmp_path / "r", tmp_path / "out.jsonl", "--to", "vals")
+    (tmp_path / "rubric.json").write_text(rubric_json(made(resolved=False)), "utf-8")
+    done = invoke(tmp_path / "rubric.json", tmp_path / "out.jsonl", "--to", "vals")
     assert isinstance(done.exception, FinassayError)
     assert "no criterion with points has a value" in str(done.exception)
     assert not (tmp_path / "out.jsonl").exists()
