@@ -56,6 +56,7 @@ def ended(arguments, desk):
 @pytest.mark.parametrize(
     ("given", "code", "said"),
     [
+        ({"query": ""}, 2, "the query is empty"),
         ({"query": "  "}, 2, "the query is empty"),
         ({"query": "empty.txt"}, 2, "the query is empty"),
         ({"query": "binary.txt"}, 3, "is no text in UTF-8"),

@@ -26,7 +26,7 @@ def query_of(given: str) -> str:
     except (OSError, ValueError):  # no name of a file, by its length or a zero byte
         is_file, is_folder = False, False
     if not is_file:
-        if is_folder:
+        if is_folder and given.strip():
             raise UsageError(f"{given} is a folder", hint="Give the name of a file with the query, or the query itself in quotes.")
         if _PATH.fullmatch(given):
             raise UsageError(

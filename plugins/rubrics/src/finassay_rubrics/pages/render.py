@@ -52,6 +52,10 @@ def _values(rubric: Rubric, history: Sequence[CameBack]) -> Mapping[str, Any]:
         "grounded": sum(1 for c in rubric.criteria if c.status == "grounded"),
         "unresolved": sum(1 for c in rubric.criteria if c.status == "unresolved"),
         "gates": [c.id for c in rubric.criteria if c.gate == "must_pass"],
+        "held": sum((c.points for c in rubric.criteria), Decimal(0)),
+        "total": sum((o.points for o in rubric.obligations), Decimal(0)),
+        "frozen": sum((o.frozen for o in rubric.obligations), Decimal(0)),
+        "waiting": [_item(line) for line in rubric.queued],
         "open": sum((o.points for o in rubric.obligations if not o.graded), Decimal(0)),
         "ANY": ANY,
         "history": history[:MAX_HISTORY],
@@ -64,6 +68,8 @@ def _environment(*, escape: bool) -> Environment:
         loader=PackageLoader("finassay_rubrics.pages"), autoescape=escape, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     made.filters.update(plain=visible, md=in_markdown, value=value_of, tolerance=tolerance_in_words, review=review_in_words, where=place_of)
+    made.filters.update(evidence=evidence_in_words, band=band_of, rule=rule_of)
+    made.tests["numeric"] = lambda route: isinstance(route.value, Decimal)
     return made
 
 
@@ -89,14 +95,45 @@ def value_of(route: Route) -> str:
 
 
 def tolerance_in_words(tolerance: Tolerance | None) -> str:
+    return visible("; ".join(filter(None, (rule_of(tolerance), band_of(tolerance)))))
+
+
+def band_of(tolerance: Tolerance | None) -> str:
+    """`±0.05 or ±0.1 %`; empty where there is no band."""
     if tolerance is None:
         return ""
     parts = [f"±{tolerance.abs:f}" if tolerance.abs else "", f"±{100 * tolerance.rel:f} %" if tolerance.rel else ""]
-    return visible("; ".join(filter(None, (tolerance.rule, " or ".join(filter(None, parts)), tolerance.rounding))))
+    return " or ".join(filter(None, parts))
+
+
+def rule_of(tolerance: Tolerance | None) -> str:
+    return "" if tolerance is None else visible("; ".join(dict.fromkeys(filter(None, (tolerance.rule, tolerance.rounding)))))
+
+
+def evidence_in_words(criterion: Criterion) -> str:
+    """`3 quotes, 1 script`: each quote once."""
+    found = {(e.kind, e.quote_sha256 or e.script_sha256 or e.quote or e.script) for r in criterion.expected for e in r.evidence}
+    kinds = [kind for kind, _ in found]
+    told = ((kinds.count("source"), "quote"), (kinds.count("script"), "script"))
+    return ", ".join(f"{number} {what}{'' if number == 1 else 's'}" for number, what in told if number)
+
+
+def _item(line: str) -> tuple[str, str]:
+    """The item of the queue and why it waits, of a line of the rubric's."""
+    item, colon, why = line.partition(": ")
+    return (item, why) if colon else ("", line)
+
+
+def _short(value: Decimal | str) -> str:
+    """A value as a reader wants it: at most six significant digits after the point is reached."""
+    if not isinstance(value, Decimal) or not value.is_finite():
+        return str(value)
+    decimals = max(0, -int(value.as_tuple().exponent))
+    return f"{value:,.{min(decimals, 4)}f}"
 
 
 def review_in_words(review: Review) -> str:
-    found = "" if review.value is None else f" ({review.value})"
+    found = "" if review.value is None else f" ({_short(review.value)})"
     look = ", second look" if review.seen_quotes else ""
     return visible(f"{review.reviewer} {review.verdict}{found}{look}" + (f": {review.reason}" if review.reason else ""))
 
