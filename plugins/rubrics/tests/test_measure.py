@@ -16,7 +16,7 @@ from finassay_rubrics.cli.main import rubric as command
 from finassay_rubrics.grading.asked import keyed, target_of
 from finassay_rubrics.grading.compare import accepts
 from finassay_rubrics.grading.locate import locate
-from finassay_rubrics.measure.responses import agreement, by_model, half_of, judge
+from finassay_rubrics.measure.responses import agreement, by_model, half_of, is_right, judge
 from finassay_rubrics.record.exchange.forms import read
 from finassay_rubrics.record.reading import rubric_json
 
@@ -130,7 +130,8 @@ def test_the_command_on_a_small_folder(tmp_path):
     assert len(told["grading"]["disagreements"]["lenient"]) == 2
     assert told["grading"]["disagreements"]["lenient"][0]["how"]
     assert len(told["grading"]["conflicts"]) == 2
-    assert set(told) == {"grading", "not_measured"}
+    assert set(told) == {"holdings", "grading", "not_measured", "left_out"}
+    assert told["left_out"] == []
     assert told["not_measured"] == {
         "statements": "no documents.jsonl, no corpus/",
         "experts": "no expert_rubrics.jsonl",
@@ -158,6 +159,60 @@ def test_bad_files_end_in_one_line(tmp_path, name, content):
     (tmp_path / name).write_text(content)
     with pytest.raises(InvalidFileError, match="responses"):
         judge(tmp_path)
+
+
+QUESTION = {"financebench_id": "x1", "question": "What is the FY2022 revenue of Orchard Toolworks (in USD millions)?", "answer": 4812}
+ANSWER = {"financebench_id": "x1", "answer": "It was $4,812 million.", "human_label": "correct"}
+
+
+@pytest.mark.parametrize(
+    ("files", "measured", "absent", "left"),
+    [
+        ({"questions.jsonl": [QUESTION]}, {"holdings"}, {"grading": "no responses.jsonl"}, []),
+        ({"corpus/D.jsonl": [{"page": 1, "text": "a"}]}, {"holdings"}, {"statements": "no questions.jsonl, no documents.jsonl"}, []),
+        ({"responses.jsonl": [ANSWER]}, {"holdings"}, {"grading": "no questions.jsonl"}, []),
+        ({"questions.jsonl": [QUESTION], "responses.jsonl": [ANSWER]}, {"holdings", "grading"}, {}, []),
+        (
+            {"questions.jsonl": [QUESTION, "{", [1], {"question": ["a"], "financebench_id": "x2", "answer": {}}], "responses.jsonl": [ANSWER, {**ANSWER, "answer": None}, {**ANSWER, "human_label": "perhaps"}]},
+            {"holdings", "grading"},
+            {},
+            ["line 2 is not JSON", "line 3 is no object", "line 2 has no answer", "says neither right nor wrong"],
+        ),
+        (
+            {"questions.jsonl": [{**QUESTION, "question_type": "another kind"}], "documents.jsonl": [{"doc_name": "D", "signed": "yesterday"}, "x"], "corpus/D.jsonl": [{"page": 1, "text": None}]},
+            {"holdings", "statements"},
+            {},
+            ["signed is no date", "line 2 is not JSON"],
+        ),
+        ({"expert_rubrics.jsonl": [{"question": "q", "answer": "7%", "rubric": [{"operator": "correctness", "criteria": "It is 7%"}]}, {"question": 3}, "x"]}, {"experts"}, {}, ["is no expert's rubric", "line 3 is not JSON"]),
+        ({"questions.jsonl": [QUESTION], "generated/r/rubric.json": ["{"]}, {"holdings"}, {"recall": "no rubric"}, ["rubric.json"]),
+        ({"questions.jsonl": [QUESTION], "responses.jsonl.gz": ["no gzip"]}, set(), {"holdings": "cannot be read", "grading": "cannot be read"}, []),
+    ],
+)  # fmt: skip
+def test_what_can_be_measured_is_and_the_rest_is_told(tmp_path, files, measured, absent, left):
+    for name, rows in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    done = CliRunner().invoke(command, ["measure", str(tmp_path), "--json"])
+    if not measured:
+        assert isinstance(done.exception, FinassayError)
+        assert all(why in str(done.exception) for why in absent.values())
+        return
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.output)
+    assert set(told) == {*measured, "not_measured", "left_out"}
+    assert all(why in told["not_measured"][part] for part, why in absent.items())
+    assert all(any(why in line for line in told["left_out"]) for why in left), told["left_out"]
+    assert bool(told["left_out"]) == bool(left)
+    shown = CliRunner().invoke(command, ["measure", str(tmp_path)])
+    assert shown.exit_code == 0
+    assert sum(line.startswith("left out: ") for line in shown.output.splitlines()) == len(told["left_out"])
+
+
+@pytest.mark.parametrize(("label", "right"), [("Correct Answer", True), ("correct", True), (True, True), ("Refusal", False), (0, False), ("maybe", None)])  # fmt: skip
+def test_what_a_label_says(label, right):
+    assert is_right(label) is right
 
 
 def test_a_folder_without_anything(tmp_path):
@@ -207,7 +262,7 @@ def whole(folder: Path):
     (made / "rubric.json").write_text(rubric_json(rubric))
 
 
-ALL = {"statements", "grading", "experts", "recall", "answers"}
+ALL = {"holdings", "statements", "grading", "experts", "recall", "answers"}
 
 
 def measured(folder, *more):
@@ -220,8 +275,8 @@ def measured(folder, *more):
 def test_everything_is_measured_where_everything_is_there(tmp_path):
     whole(tmp_path)
     told = json.loads(measured(tmp_path).output)
-    assert set(told) == {*ALL, "not_measured"}
-    assert told["not_measured"] == {}
+    assert set(told) == {*ALL, "not_measured", "left_out"}
+    assert (told["not_measured"], told["left_out"]) == ({}, [])
     assert told["recall"]["recall_any_route"] == told["recall"]["precision"] == 1
     assert (told["answers"]["answers"], told["answers"]["lenient"]["kappa"]["value"]) == (2, 1)
     assert told["answers"]["strict"]["tracking"]["order_accuracy"]["value"] == 1
@@ -245,7 +300,7 @@ def test_what_is_absent_is_told_and_the_rest_measured(tmp_path, name, lost):
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     told = json.loads(measured(tmp_path).output)
     assert set(told["not_measured"]) == lost
-    assert set(told) - {"not_measured"} == ALL - lost
+    assert set(told) - {"not_measured", "left_out"} == ALL - lost
     for why in told["not_measured"].values():
         assert why.startswith("no ")
 
@@ -298,12 +353,14 @@ def test_odd_rows_are_measured_or_refused_in_one_line(tmp_path, name, row):
         ("generated/one/rubric.json", b"{}"),
     ],
 )
-def test_broken_parts_end_in_one_line_that_names_them(tmp_path, name, content):
+def test_broken_parts_end_in_one_line_that_names_them_and_the_rest_is_measured(tmp_path, name, content):
     whole(tmp_path)
     (tmp_path / name).write_bytes(content)
-    done = measured(tmp_path)
-    assert isinstance(done.exception, InvalidFileError), done.output
-    assert "\n" not in str(done.exception)
+    told = json.loads(measured(tmp_path).output)
+    lines = [*told["left_out"], *told["not_measured"].values()]
+    assert any(name.split("/")[-1].split(".")[0] in line or "D: signed" in line for line in lines), lines
+    assert not any("\n" in line for line in lines)
+    assert len(ALL & set(told)) >= 3
 
 
 def test_experts_values_are_keys_where_there_is_no_rubric(tmp_path):

@@ -242,9 +242,9 @@ def _print(told: dict[str, Any]) -> None:
     if "answers" in told:
         _print_answers(out, told["answers"])
     for name, why in told.get("not_measured", {}).items():
-        out.print(f"not measured: {name}: {why}", markup=False, highlight=False)
+        out.print(f"not measured: {name}: {why}", markup=False, highlight=False, soft_wrap=True)
     for line in told.get("left_out", ())[:SHOWN]:
-        out.print(f"left out: {line}", markup=False, highlight=False)
+        out.print(f"left out: {line}", markup=False, highlight=False, soft_wrap=True)
     if (more := len(told.get("left_out", ())) - SHOWN) > 0:
         out.print(f"left out: {more} more; --json lists them")
 

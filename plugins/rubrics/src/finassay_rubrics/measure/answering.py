@@ -13,7 +13,7 @@ from attrs import frozen
 from finassay_rubrics.grading.grade import Grader
 from finassay_rubrics.grading.score import GOOD, Score
 from finassay_rubrics.measure.recall import plain, rubrics_in
-from finassay_rubrics.measure.responses import CORRECT, PROFILES
+from finassay_rubrics.measure.responses import PROFILES, is_right, labelled
 from finassay_rubrics.measure.rows import found, rows_of
 from finassay_rubrics.measure.statistics import verdict_figures
 from finassay_rubrics.measure.tracking import Scores, track
@@ -48,11 +48,11 @@ def _answers(folder: Path, made: Path) -> Iterator[_Answer]:
         for row in rows_of(found(folder, "questions"), ("financebench_id", "question"))
         if plain(str(row["question"])) in generated
     }
-    for row in rows_of(found(folder, "responses"), ("financebench_id", "human_label")):
+    for row in labelled(folder, ("financebench_id", "human_label")):
         rubric = rubrics.get(str(row["financebench_id"]))
         if rubric is not None and any(c.kind == "numeric" and c.status == "grounded" for c in rubric.criteria):
             model = f"{row.get('model', '?')} {row.get('mode') or ''}".strip()
-            yield _Answer(str(row["financebench_id"]), model, str(row.get("answer") or ""), row["human_label"] == CORRECT, rubric)
+            yield _Answer(str(row["financebench_id"]), model, str(row.get("answer") or ""), bool(is_right(row["human_label"])), rubric)
 
 
 def _beside_people(answers: list[_Answer], profile: Any) -> dict[str, Any]:

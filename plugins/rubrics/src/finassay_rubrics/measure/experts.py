@@ -8,14 +8,28 @@ from pathlib import Path
 from typing import Any
 
 from finassay_rubrics.grading.grade import Grader
+from finassay_rubrics.measure.rows import left_out, rows_of
 from finassay_rubrics.record.exchange.common import original_of
-from finassay_rubrics.record.exchange.forms import VALS, read
+from finassay_rubrics.record.exchange.forms import VALS, from_vals
 from finassay_rubrics.record.rubric import Rubric
 
 
-def experts_json(path: Path) -> dict[str, Any]:
-    """Counts over the criteria that can earn points. Raises `InvalidFileError`."""
-    rubrics = read(path, datetime.now(UTC).date(), VALS)
+def experts_in(path: Path | None) -> list[Rubric]:
+    """The rubrics of a file of experts' rows. Raises `InvalidFileError` for a row that is none, unless those are left out."""
+    today, found = datetime.now(UTC).date(), []
+    for number, row in enumerate(rows_of(path, ("question",)), start=1):
+        try:
+            found.append(from_vals(row, today))
+        except (ValueError, TypeError, ArithmeticError) as error:
+            left_out(f"{path}: row {number}", f"is no expert's rubric: {' '.join(str(error).split())}")
+    return found
+
+
+def experts_json(path: Path | None) -> dict[str, Any] | str:
+    """Counts over the criteria that can earn points, or why there are none. Raises `InvalidFileError`."""
+    rubrics = experts_in(path)
+    if not rubrics:
+        return "no row is an expert's rubric"
     answers = [str(original_of(r, VALS).get("rest", {}).get("answer", "")) for r in rubrics]
     own, other = [0, 0], [0, 0]
     own_numeric, other_numeric = [0, 0], [0, 0]

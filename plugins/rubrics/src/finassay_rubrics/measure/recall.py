@@ -5,18 +5,19 @@ a query by its words.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from finassay.api.errors import InvalidFileError
 from finassay_rubrics.grading.asked import keyed
 from finassay_rubrics.measure.agreeing import numeric, values
-from finassay_rubrics.measure.rows import found, rows_of
+from finassay_rubrics.measure.experts import experts_in
+from finassay_rubrics.measure.rows import found, left_out, rows_of
 from finassay_rubrics.measure.statements import agrees
 from finassay_rubrics.metrics.ask import understand
 from finassay_rubrics.metrics.formula import FormulaError
-from finassay_rubrics.record.exchange.forms import VALS, read
 from finassay_rubrics.record.reading import read_rubric
 from finassay_rubrics.record.rubric import Route, Rubric
 
@@ -49,10 +50,14 @@ def recall_json(folder: Path, made: Path) -> dict[str, Any] | str:
 
 
 def rubrics_in(made: Path) -> Iterator[Rubric]:
-    """Every `rubric.json` below a folder, at most `MAX_RUBRICS`. Raises `InvalidFileError`."""
-    for number, path in enumerate(sorted(made.rglob("rubric.json"))):
-        if number < MAX_RUBRICS:
-            yield read_rubric(path)
+    """Every `rubric.json` below a folder, at most `MAX_RUBRICS`. Raises `InvalidFileError` for one that is none, unless those are left out."""
+    for path in islice(sorted(made.rglob("rubric.json")), MAX_RUBRICS):
+        try:
+            rubric = read_rubric(path)
+        except InvalidFileError as error:
+            left_out(str(path), f"cannot be read: {str(error).removeprefix(f'{path}: ')}")
+        else:
+            yield rubric
 
 
 def plain(query: str) -> str:
@@ -62,8 +67,7 @@ def plain(query: str) -> str:
 
 def _by_rubric(folder: Path, generated: dict[str, Rubric]) -> Iterator[dict[str, Any] | None]:
     """A row for each expert's rubric that has figures; None where nothing was generated for it."""
-    path = folder / "expert_rubrics.jsonl"
-    for expert in read(path, datetime.now(UTC).date(), VALS) if path.is_file() else ():
+    for expert in experts_in(found(folder, "expert_rubrics")):
         own = generated.get(plain(expert.query))
         if not numeric(expert):
             continue

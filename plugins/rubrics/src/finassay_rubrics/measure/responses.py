@@ -6,7 +6,7 @@ follow: the same figure labelled both ways, or an answer called correct that hol
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -18,10 +18,27 @@ from finassay_rubrics.grading.compare import Profile, accepts
 from finassay_rubrics.grading.locate import Located, locate
 from finassay_rubrics.grading.numbers import numbers
 from finassay_rubrics.measure.rows import found as found_in
-from finassay_rubrics.measure.rows import rows_of
+from finassay_rubrics.measure.rows import left_out, rows_of
 from finassay_rubrics.measure.statistics import verdict_figures
 
-CORRECT: Final = "Correct Answer"
+_RIGHT: Final = frozenset(["correct answer", "correct", "right", "right answer", "true", "yes", "1", "pass", "passed", "met"])
+_NOT_RIGHT: Final = frozenset(
+    [
+        "incorrect answer",
+        "incorrect",
+        "wrong",
+        "wrong answer",
+        "false",
+        "no",
+        "0",
+        "fail",
+        "failed",
+        "unmet",
+        "refusal",
+        "refused",
+        "failed to answer",
+    ]
+)
 PROFILES: Final[tuple[Profile, ...]] = ("strict", "lenient")
 ALL: Final = "all"
 
@@ -54,7 +71,7 @@ class Judged:
     @property
     def right(self) -> bool:
         """What the person said."""
-        return self.label == CORRECT
+        return bool(is_right(self.label))
 
     def by(self, profile: Profile) -> bool:
         """What the program said."""
@@ -90,6 +107,22 @@ class Agreement:
         return None if chance == 1 else ((self.both_right + self.both_wrong) / n - chance) / (1 - chance)
 
 
+def is_right(label: object) -> bool | None:
+    """What a person's label says: right, not right (wrong or a refusal), or None where it says neither."""
+    said = " ".join(str(label).casefold().split()) if not isinstance(label, bool) else str(label).casefold()
+    return True if said in _RIGHT else False if said in _NOT_RIGHT else None
+
+
+def labelled(folder: Path, needed: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The rows of `responses` whose label says something; others are refused or, while `tolerant`, left out. Raises `InvalidFileError`."""
+    path = found_in(folder, "responses")
+    for number, row in enumerate(rows_of(path, needed), start=1):
+        if is_right(row["human_label"]) is None:
+            left_out(f"{path}: answer {number}", f"is labelled {str(row['human_label'])[:40]!r}, which says neither right nor wrong")
+        else:
+            yield row
+
+
 def half_of(question: str) -> int:
     """0, on which rules may be tuned, or 1, held out: by digest of the question's id, so that nobody chooses."""
     return hashlib.sha256(question.encode()).digest()[0] % 2
@@ -104,7 +137,7 @@ def judge(folder: Path, half: int | None = None) -> list[Judged]:
         if found is not None and half in (None, half_of(name)):
             keys[name] = found
     needed = ("financebench_id", "answer", "human_label")
-    rows = [r for r in rows_of(found_in(folder, "responses"), needed) if str(r["financebench_id"]) in keys]
+    rows = [r for r in labelled(folder, needed) if str(r["financebench_id"]) in keys]
     judged = [_judged(r, questions[str(r["financebench_id"])], keys[str(r["financebench_id"])]) for r in rows]
     return _with_conflicts(judged)
 

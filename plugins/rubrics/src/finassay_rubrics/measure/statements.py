@@ -22,7 +22,7 @@ from finassay.api.research import Derivation, Question, Researcher, Script, Scri
 from finassay.api.source import Document, NotThereError, Page, Passage, SourceItem
 from finassay.api.verdict import Json
 from finassay_rubrics.grading.asked import keyed
-from finassay_rubrics.measure.rows import found, rows_of
+from finassay_rubrics.measure.rows import found, left_out, rows_of
 from finassay_rubrics.metrics.ask import understand
 from finassay_rubrics.metrics.formula import FormulaError
 from finassay_rubrics.metrics.ground import ORIGINAL
@@ -127,7 +127,8 @@ def _day(raw: Mapping[str, Any], folder: Path) -> date | None:
     try:
         return date.fromisoformat(str(raw["signed"])) if raw.get("signed") else None
     except ValueError as error:
-        raise InvalidFileError(f"{folder}: {raw['doc_name']}: signed: {error}") from error
+        left_out(f"{folder}: {raw['doc_name']}: signed", f"is no date, so that it is undated: {error}")
+        return None
 
 
 @define
@@ -165,11 +166,10 @@ class FolderDesk:
 
 
 def metric_questions(folder: Path) -> list[dict[str, Any]]:
-    """Those of the type `metrics-generated`; in a folder that tells no types, those whose answer is one figure. Raises `InvalidFileError`."""
+    """Those of the type `metrics-generated`; in a folder that has none, those whose answer is one figure. Raises `InvalidFileError`."""
     rows = list(rows_of(found(folder, "questions"), ("financebench_id", "question", "answer")))
-    if any(row.get("question_type") for row in rows):
-        return [row for row in rows if row.get("question_type") == METRICS]
-    return [row for row in rows if keyed(str(row["question"]), str(row["answer"]), str(row.get("company") or "")) is not None]
+    typed = [row for row in rows if row.get("question_type") == METRICS]
+    return typed or [row for row in rows if keyed(str(row["question"]), str(row["answer"]), str(row.get("company") or "")) is not None]
 
 
 # -- questions --------------------------------------------------------------------------------------------------------
