@@ -12,7 +12,7 @@ from finassay_rubrics.record.reading import rubric_of
 
 CASES = [
     case
-    for name in ("siblings_second.toml", "siblings_third.toml", "siblings_fourth.toml", "siblings_fifth.toml")
+    for name in ("siblings_second.toml", "siblings_third.toml", "siblings_fourth.toml", "siblings_fifth.toml", "siblings_sixth.toml")
     for case in tomllib.loads((Path(__file__).parent / name).read_text("utf-8"), parse_float=Decimal)["case"]
 ]
 

@@ -12,7 +12,7 @@ from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.reading import Read
 from finassay_rubrics.grading.score import Found
 from finassay_rubrics.grading.view import RubricView, numeric_routes
-from finassay_rubrics.grading.vocabulary import LOWER_IS_BETTER, spread
+from finassay_rubrics.grading.vocabulary import AVERAGE, LOWER_IS_BETTER, spread
 from finassay_rubrics.grading.whose import EXPECTS
 from finassay_rubrics.grading.words import direction, judged
 from finassay_rubrics.record.rubric import Criterion, Route
@@ -136,6 +136,7 @@ def said_direction(
     expected of a year to come is not told by what has been.
     """
     wanted, nearest, ahead = spread(cell.words), spread(narrow.words), bool(EXPECTS.search(asked))
+    averaged = AVERAGE.search(asked) is not None
     best: tuple[float, Told] | None = None
     topic: frozenset[str] = frozenset()
     for one in (*answer.sentences, *(r for r in answer.rows if r.text.count("|") == 1)):
@@ -153,6 +154,7 @@ def said_direction(
                 shared += 1.5 * _subject(clause, nearest)
                 if nearest and not (own | inherited) & nearest:
                     shared = 0.0 if own & others else ASIDE * shared
+                shared *= 0.0 if averaged and not AVERAGE.search(one.text) else 1.0
                 shared *= ASIDE if ahead and not EXPECTS.search(clause) else 1.0
                 if way and shared and shared >= (best[0] if best else 0):  # the last one concludes
                     text = clause.strip()

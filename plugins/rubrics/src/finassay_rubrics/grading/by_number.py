@@ -52,8 +52,8 @@ class Figures:
         return self._found(criterion, self.cell(criterion, route))[0]
 
     def left_to_a_judge(self, criterion: Criterion) -> Sequence[Route]:
-        """Routes whose figure no program found, though the answer nowhere names what they ask for: it may say it in other words."""
-        return [r for r in numeric_routes(criterion) if not self.of(criterion, r).figures and not self._addresses(self.cell(criterion, r))]
+        """Routes whose figure no program found by its name, though the answer nowhere names what they ask for: it may say it in other words."""
+        return [r for r in numeric_routes(criterion) if not self.of(criterion, r).named and not self._addresses(self.cell(criterion, r))]
 
     def _addresses(self, cell: Cell) -> bool:
         """Whether a sentence or a row names most of a metric."""

@@ -10,7 +10,7 @@ from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.reading import Read
 from finassay_rubrics.grading.score import Found, Outcome
 from finassay_rubrics.grading.view import RubricView
-from finassay_rubrics.grading.words import ENOUGH, QUALIFIERS, Said, clause_of, denied, names, negated, opposite, side
+from finassay_rubrics.grading.words import ENOUGH, QUALIFIERS, Said, clause_of, contrary, denied, names, negated, opposite, side
 from finassay_rubrics.record.rubric import Criterion, Route
 
 RULES: Final = "stated rules"
@@ -96,6 +96,8 @@ def _otherwise(view: RubricView, value: str, said: Said) -> str:
     sides = side(value), side(clause) or side(said.text)
     if all(sides) and sides[0] != sides[1]:
         return f"it says {sides[1]} what is {sides[0]} in {value[:80]!r}"
+    if contrary(value, clause, frozenset(said.matched) & words_of(value)):
+        return f"it compares the other way round than {value[:80]!r}"
     if negated(value) != denies and not all(sides):
         return f"it {'denies' if denies else 'asserts'} what is {'not ' if denies else ''}denied in {value[:80]!r}"
     wanted, told = (next((e for text in texts for e in _entities_in(view, text)), "") for texts in ((value,), (clause, said.text)))

@@ -17,6 +17,8 @@ from finassay_rubrics.grading.years import PLAIN, Calendar, part_in, years_in
 if TYPE_CHECKING:
     from finassay_rubrics.grading.answer import Answer
 
+SURE: Final = 0.6
+"""How much of the metric a sentence must name for its figure to stand against a table's."""
 BETTER: Final = 0.25
 """How much more of the metric a sentence must name than a table's labels to be believed before them."""
 _VERBS: Final = frozenset(
@@ -148,6 +150,10 @@ def given(answer: "Answer", cell: Cell) -> Given:
     if prose.figures and prose.named > from_table.named + BETTER:
         return prose
     if from_table.figures:
-        rivals = tuple(n for n in prose.figures if n.units != from_table.figures[0].units) if prose.how == "paired" else ()
+        rivals = (
+            tuple(n for n in prose.figures if n.units != from_table.figures[0].units)
+            if prose.how == "paired" and prose.named >= SURE
+            else ()
+        )
         return evolve(from_table, rivals=(*from_table.rivals, *rivals))
     return prose if prose.figures else Given()

@@ -3,7 +3,6 @@
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from decimal import Decimal
 from itertools import pairwise
 from typing import Final
 
@@ -17,10 +16,11 @@ from finassay_rubrics.grading.compare import can_be
 from finassay_rubrics.grading.corrections import taken_back
 from finassay_rubrics.grading.disowned import denied, listed, with_list
 from finassay_rubrics.grading.headings import above
+from finassay_rubrics.grading.hedges import FROM_TO, hedges, just_before, same
 from finassay_rubrics.grading.in_tables import scaled
 from finassay_rubrics.grading.locate import words_of
 from finassay_rubrics.grading.numbers import Number, UnitKind
-from finassay_rubrics.grading.vocabulary import ALTERNATIVE, AVERAGE, CHANGE, spread, stem
+from finassay_rubrics.grading.vocabulary import ALTERNATIVE, AVERAGE, CHANGE, TRAILS, spread, stem
 from finassay_rubrics.grading.whose import names_another, planned
 from finassay_rubrics.grading.years import YEAR, marked, part_in, years_of
 
@@ -64,7 +64,6 @@ EXACT: Final = 1.15
 """What a figure gains that is of the very kind that is asked for: points for points, where percent would do."""
 SURE: Final = 0.75
 """How much of the metric must be named for a figure to stand against another one."""
-_FROM_TO: Final = re.compile(r"\bfrom\s+$", re.IGNORECASE)
 _BY: Final = re.compile(r"\bby\s+(?:about |approximately |around |roughly |some |nearly |just )?$", re.IGNORECASE)
 _MOVED: Final = re.compile(
     rf"(?:{CHANGE.pattern})\s*(?:of|by|:|was|is|amounts? to|came to)?\s*(?:about |approximately |around |roughly |some |nearly |just |only )?\(?$",
@@ -105,7 +104,7 @@ def from_prose(answer: Answer, cell: Cell) -> Given:
                 first = candidate.given.figures[0]
                 if _is_not_it(one, first, cell, answer):
                     continue
-                if ALTERNATIVE.search(_before(one.text, first.start - one.start, 300)) and not cell.change:
+                if ALTERNATIVE.search(just_before(one.text, first.start - one.start, 300)) and not cell.change:
                     alternatives.append(first)
                     continue
                 if best is None or candidate.weight >= best.weight:
@@ -162,20 +161,9 @@ def _against(best: _Candidate, sure: Sequence[_Candidate], cell: Cell) -> list[N
         strange = one.around - wanted - best.around
         if number.start == main.start or number.kind != main.kind or strange or one.dated != best.dated or best.given.named < SURE:
             continue
-        if not _same(number, main) and all(number.start != n.start for n in best.given.figures):
+        if not same(number, main) and all(number.start != n.start for n in best.given.figures):
             found.append(number)
     return found
-
-
-def _same(one: Number, two: Number) -> bool:
-    """Whether two figures are one value, as finely as the coarser of them shows it."""
-    coarse, fine = sorted((one, two), key=lambda n: n.decimals - _power(n))
-    half = Decimal(5).scaleb(-coarse.decimals - 1) * (coarse.scale or 1)
-    return abs(abs(coarse.units) - abs(fine.units)) <= half
-
-
-def _power(number: Number) -> int:
-    return int((number.scale or Decimal(1)).log10())
 
 
 # -- candidates of one sentence ---------------------------------------------------------------------------------------
@@ -196,7 +184,7 @@ def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None
         year = dated[number.start]
         if (cell.years and year is not None and year not in cell.years) or not _of_part(one, number, cell):
             continue
-        if cell.years and year is None and len(figures) == 2 and _FROM_TO.search(_before(one.text, figures[0].start - one.start)):
+        if cell.years and year is None and len(figures) == 2 and FROM_TO.search(just_before(one.text, figures[0].start - one.start)):
             continue
         near, leads = _near(one, number, topic, cell)
         others = _of_others(leads, cell)
@@ -212,7 +200,7 @@ def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None
         weight = max(named, UNNAMED) * (1 + 0.5 * paired + 0.4 * inherited + 0.5 * entity) * (EXACT if exact else 1)
         figure = Given(
             (number, *_other_forms(one, number, cell)),
-            hedges=tuple(_hedges(one, number)),
+            hedges=tuple(hedges(one, number)),
             how="paired" if paired else "sentence",
             named=named,
             label=_label(one, number),
@@ -237,13 +225,15 @@ def _near(one: Sentence, number: Number, topic: frozenset[str], cell: Cell) -> t
     left = one.results[ends - 1].end - one.start if ends else 0
     right = one.numbers[place + 1].start - one.start if place + 1 < len(one.numbers) else len(one.text)
     leads = one.text[max(left, at - WINDOW) : at]
+    shared = _lead_of(one, ends - 1, cell)
     parallel = ends > 0 and _says_nothing(leads, cell.entities)  # `14.0% in 2021 and 13.3% in 2022`, `8.0% (2021: 8.8%)`
     leads, behind = _own_part(leads, entities=cell.entities) if ends else (leads, "")
     parts = (
         (leads, 1.0),
         (behind, 0.6),
         (re.split(r"[,;(]|\band\b|\bagainst\b", one.text[end : min(right, end + WINDOW)])[0], 0.9),
-        (one.text[max(0, left - WINDOW) : left], 0.97 if parallel else 0.6),
+        (one.text[max(0, shared, left - WINDOW) : left], 0.97 if parallel else 0.6),
+        (one.text[max(0, left - WINDOW) : shared], 0.6),
         (one.text[right : right + WINDOW], 0.35),
     )
     near: dict[str, float] = {}
@@ -253,6 +243,15 @@ def _near(one: Sentence, number: Number, topic: frozenset[str], cell: Cell) -> t
     for word in () if _names_another(one, cell) else topic:  # a sentence that names another metric has its own topic
         near[word] = max(near.get(word, 0.0), 0.55)
     return near, leads
+
+
+def _lead_of(one: Sentence, place: int, cell: Cell) -> int:
+    """Where what leads to a figure of a sentence begins: behind the last figure that names something else."""
+    while place > 0 and _says_nothing(
+        one.text[one.results[place - 1].end - one.start : one.results[place].start - one.start], cell.entities
+    ):
+        place -= 1
+    return one.results[place - 1].end - one.start if place > 0 else 0
 
 
 def _of_others(leads: str, cell: Cell) -> int:
@@ -352,7 +351,9 @@ def _of_entity(one: Sentence, number: Number, cell: Cell, answer: Answer) -> int
     if following in cell.entities:
         return 1 if following in cell.own else -1
     named = [
-        w for w in (re.sub(r"['’]s$", "", w).lower() for w in re.findall(r"[\w&’'-]+", _before(one.text, at, WINDOW))) if w in cell.entities
+        w
+        for w in (re.sub(r"['’]s$", "", w).lower() for w in re.findall(r"[\w&’'-]+", just_before(one.text, at, WINDOW)))
+        if w in cell.entities
     ]
     if not named:
         under = above(answer, one.start, (cell.own, cell.entities - cell.own))
@@ -366,14 +367,16 @@ def _is_move(one: Sentence, number: Number, cell: Cell) -> bool:
         return False
     if number.kind in ("points", "basis points"):
         return cell.kind not in ("points", "basis points") or cell.change
-    before = _before(one.text, number.start - one.start, 60)
+    before = just_before(one.text, number.start - one.start, 60)
+    if TRAILS.match(one.text[number.end - one.start : number.end - one.start + 60]):
+        return True
     if cell.change:
         if any(n.kind in ("points", "basis points") for n in one.numbers) and cell.kind in ("points", "basis points"):
             return False
         return bool(_BY.search(before) or _MOVED.search(before)) or _led_by_change(one, number) or _signed_change(one, number)
     if _signed_change(one, number):
         return True
-    return bool(_BY.search(before)) and bool(CHANGE.search(_before(one.text, number.start - one.start + WINDOW // 2, WINDOW)))
+    return bool(_BY.search(before)) and bool(CHANGE.search(just_before(one.text, number.start - one.start + WINDOW // 2, WINDOW)))
 
 
 _LEVEL: Final = re.compile(
@@ -383,7 +386,7 @@ _LEVEL: Final = re.compile(
 
 def _is_level(one: Sentence, number: Number) -> bool:
     """Whether basis points are a level, `margin: 1,260 basis points`, and nothing in the sentence moves."""
-    return bool(_LEVEL.search(_before(one.text, number.start - one.start, 60))) and not CHANGE.search(one.text)
+    return bool(_LEVEL.search(just_before(one.text, number.start - one.start, 60))) and not CHANGE.search(one.text)
 
 
 def _signed_change(one: Sentence, number: Number) -> bool:
@@ -395,7 +398,7 @@ def _signed_change(one: Sentence, number: Number) -> bool:
 def _led_by_change(one: Sentence, number: Number) -> bool:
     """Whether a word of change leads to a figure, with no other thing's figure between: `growth was 5% in 2021 and 6% in 2022`."""
     at = number.start - one.start
-    before = _before(one.text, at, 160)
+    before = just_before(one.text, at, 160)
     word = next(reversed(list(CHANGE.finditer(before))), None)
     if word is None or re.search(r"[.;](?!\d)", before[word.end() :]):
         return False
@@ -430,41 +433,6 @@ _FORM: Final = re.compile(
     re.IGNORECASE,
 )
 """Between a figure and the same one in another unit."""
-_EITHER: Final = re.compile(
-    r"^[\s)*]*,?\s*(?:or|or else|to|-|–|—|/)\s+(?:even |perhaps |maybe |possibly |about )?\(?[$€£]?\s*$|^[\s)*]*[-–/][$€£]?$", re.IGNORECASE
-)
-_BOTH_ENDS: Final = re.compile(r"^[\s)*]*and\s*[$€£]?$", re.IGNORECASE)
-_LABELLED: Final = re.compile(
-    r"^[\s)*,(]*(?:if|when|excluding|including|under|on|using|with|without|before|after|adjusted|as|by|ex[- ]|incl|excl|in (?:the )?(?:19|20)|(?:for |in )?(?:fiscal|FY)|of )",
-    re.IGNORECASE,
-)
-
-
-def _hedges(one: Sentence, number: Number) -> list[Number]:
-    """Figures that the answer gives beside one without saying which holds: `either 6.1% or 5.8%`, `between 16.9% and 17.8%`, a range."""
-    place = bisect_left(one.numbers, number.start, key=lambda n: n.start)
-    found: list[Number] = []
-    for here, there, other in (
-        (place, place + 1, one.numbers[place + 1] if place + 1 < len(one.numbers) else None),
-        (place - 1, place, one.numbers[place - 1] if place else None),
-    ):
-        if other is None or other.kind != number.kind or _same(other, number):
-            continue
-        first, second = one.numbers[here], one.numbers[there]
-        between = one.text[first.end - one.start : second.start - one.start]
-        before = _before(one.text, first.start - one.start, 40)
-        moves = bool(_FROM_TO.search(before)) or bool(re.search(r"\bfrom\b[^.;]*$", before, re.IGNORECASE))
-        ends = _BOTH_ENDS.match(between) and re.search(r"\bbetween\s*[$€£]?$", before, re.IGNORECASE)
-        either = _EITHER.match(between) and not moves
-        after = one.text[second.end - one.start : second.end - one.start + 30]
-        if (ends or either) and not _LABELLED.match(after):
-            found.append(other)
-    return found
-
-
-def _before(sentence: str, at: int, characters: int = 40) -> str:
-    """What stands just before a place."""
-    return sentence[max(0, at - characters) : at]
 
 
 def from_to(answer: Answer, cell: Cell) -> tuple[Number, Number] | None:
@@ -480,6 +448,6 @@ def from_to(answer: Answer, cell: Cell) -> tuple[Number, Number] | None:
             break
         for first, second in pairwise(one.numbers[:MAX_FIGURES]):
             between = sentence[first.end - begin : second.start - begin]
-            if _FROM_TO.search(_before(sentence, first.start - begin)) and re.fullmatch(r"\s*to\s*", between):
+            if FROM_TO.search(just_before(sentence, first.start - begin)) and re.fullmatch(r"\s*to\s*", between):
                 return first, second
     return None

@@ -24,7 +24,7 @@ _ALIAS: Final = re.compile(
     rf"\b(?:formerly|previously|known as|trading as|doing business as|d/b/a|also called|now|renamed|brand|ticker|symbol|NYSE|NASDAQ|Nasdaq|LSE)\b\s*:?\s*(?P<alias>{_NAME})"
 )
 _RELATED: Final = re.compile(
-    rf"(?P<one>{_NAME}),?\s+(?:(?:is|was|as)\s+)?(?:(?:the|a|an)\s+)?(?:parent(?:\s+company)?|owner|operator|holding company|maker|subsidiary|brand|unit|part|successor)\s+(?:company\s+)?(?:of|to|behind)\s+(?P<two>{_NAME})"
+    rf"(?P<one>{_NAME}),?\s+(?:(?:is|was|as)\s+)?(?:(?:the|a|an|its|main)\s+)?(?:[\w-]+\s+){0, 2}?(?:parent(?:\s+company)?|owner|operator|holding company|maker|subsidiary|brand|unit|part|successor)\s+(?:company\s+)?(?:of|to|behind)\s+(?P<two>{_NAME})"
     rf"|(?P<three>{_NAME})['’]s?\s+(?:parent|owner|holding company|subsidiary|brand|operator)(?:\s+company)?,?\s+(?P<four>{_NAME})"
 )
 _PEERS: Final = re.compile(rf"\b(?:peers?|competitors?|rivals?)\s+(?:such as\s+|like\s+|including\s+)?(?P<name>{_NAME})")
@@ -76,15 +76,16 @@ def aliases_in(text: str, own: frozenset[str]) -> frozenset[str]:
 
 def _alias_of(name: str, inside: str) -> frozenset[str]:
     """Words of names in the brackets after a name: tickers, and what stands in capital letters."""
-    alias = _ALIAS.search(inside)
-    if alias:
-        return issuer_words([alias["alias"]])
     if re.search(r"\d", inside):
         return frozenset()
     parts = [p.strip(" \"'“”") for p in re.split(r"[,;/]|\bor\b", inside)]
-    named = [p for p in parts if re.fullmatch(rf"(?:{_NAME})", p) or _TICKER.fullmatch(p)]
-    tickers = [m["ticker"] for p in parts if (m := _TICKER.fullmatch(p))]
-    return issuer_words([*named, *tickers]) - ACRONYMS
+    named = [m["alias"] for p in parts if (m := _ALIAS.search(p))]
+    named += [p for p in parts if re.fullmatch(rf"(?:{_NAME})", p) or _TICKER.fullmatch(p)]
+    named += [m["ticker"] for p in parts if (m := _TICKER.fullmatch(p))]
+    return issuer_words(named) - ACRONYMS - _EXCHANGES
+
+
+_EXCHANGES: Final = frozenset(["nyse", "nasdaq", "lse", "tsx", "xetra", "euronext", "ticker", "symbol"])
 
 
 def others_in(text: str, own: frozenset[str], known: frozenset[str]) -> frozenset[str]:

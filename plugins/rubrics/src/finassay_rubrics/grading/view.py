@@ -91,7 +91,7 @@ class RubricView:
         cell = cell_of(criterion.text, criterion.period or route.period, self.entities, end=route.period_end, change=change)
         own = frozenset(w.lower() for w in re.findall(r"\w+", criterion.entity))
         shared = frozenset(w for e in self.entities if e != criterion.entity for w in re.findall(r"\w+", e.lower()))
-        words = (cell.words - left_out(criterion.text)) or cell.words
+        words = (cell.words - left_out(criterion.text)) or cell.words - _CONDITIONS or cell.words
         calendar = cell.calendar if cell.calendar.end or self.reference is None else Calendar(*self.reference)
         own = (own - shared) or own  # `Bank` tells no bank from another
         past = bool(cell.years) and max(cell.years) <= str(self.rubric.cutoff.year) and not EXPECTS.search(criterion.text)
@@ -126,9 +126,14 @@ def _reference(rubric: Rubric) -> tuple[str, date] | None:
     return next(iter(ends_named(rubric.query)), None)
 
 
+_CONDITIONS: Final = frozenset(["when", "where", "if", "counting", "counted", "excluding", "including", "without"])
+
+
 def left_out(text: str) -> frozenset[str]:
     """Words of conditions, which a label seldom repeats: `with short-term investments counted as cash`, `when … are left out`."""
     condition = re.search(
-        r"\b(?:with|when|where|if|counting|counted|treating|excluding|including|leaving out|without|using|based on|at the|for the)\b(.*)$", text, re.IGNORECASE
+        r"\b(?:with|when|where|if|counting|counted|treating|excluding|including|leaving out|without|using|based on|at the|for the)\b(.*)$",
+        text,
+        re.IGNORECASE,
     )
-    return words_of(condition[1]) if condition else frozenset()
+    return words_of(condition[0]) if condition else frozenset()

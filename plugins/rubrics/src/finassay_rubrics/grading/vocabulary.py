@@ -11,11 +11,18 @@ CHANGE: Final = re.compile(
     re.IGNORECASE,
 )
 _BALANCE: Final = r"(?:assets?|equity|inventor\w+|receivables?|payables?|property|pp&e|capital|shares?|balances?|loans?|deposits?|debt|price|selling|revenue per|rate|tonnage)"
+_OF_PERIODS: Final = r"(?:\b(?:\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|multi)[\s-](?:year|yr|quarter|month)s?[’']?\s+)"
+"""Before an average that is one over periods, whatever follows."""
 AVERAGE: Final = re.compile(
-    rf"(?<!weighted )(?<!weighted-)\b(average\w*|mean)\b(?!\s+(?:of\s+)?(?:(?:total|net|common|fixed|invested|shareholders['’]?|stockholders['’]?|the|its|our)\s+){{0,3}}{_BALANCE})",
+    rf"{_OF_PERIODS}average\b|(?<!weighted )(?<!weighted-)\b(average\w*|mean)\b(?!\s+(?:of\s+)?(?:(?:total|net|common|fixed|invested|shareholders['’]?|stockholders['’]?|the|its|our)\s+){{0,3}}{_BALANCE}(?!\s+(?:turnover|turns|days|margin|growth)))",
     re.IGNORECASE,
 )
 """An average over periods; `average total assets` are a denominator."""
+TRAILS: Final = re.compile(
+    r"^[\s)*]*(?:turns?\s+|points?\s+)?(?:(?:year[- ]on[- ]year|year[- ]over[- ]year|yoy)\s+)?(?:higher|lower|more than|less than|increase|decrease|rise|decline|drop|gain|fall)\b(?!\s+(?:in|of) the)",
+    re.IGNORECASE,
+)
+"""Behind the size of a move: `0.10x higher`, `an 8% increase`."""
 ALTERNATIVE: Final = re.compile(
     r"\b(had (?:i|we)|if (?:we|i|one|you)|would (?:be|have)|alternativ\w+|without|exclud\w+|leaving out|left out|instead|on the other|under the other|otherwise)\b",
     re.IGNORECASE,

@@ -118,6 +118,38 @@ def judged(text: str) -> str | None:
     return f"not {name}" if _denied_at(text, match.start()) else name
 
 
+_PAIRS: Final = (
+    (r"faster|more (?:quickly|rapidly|strongly)|outgr[eo]w\w*|outpac\w*|outperform\w*", r"slower|more slowly|less (?:quickly|rapidly|strongly)|lagg?\w*|trail\w*|underperform\w*"),
+    (r"stronger", r"weaker"),
+    (r"larger|bigger|greater|more", r"smaller|less|fewer"),
+    (r"higher", r"lower"),
+    (r"better", r"worse"),
+    (r"longer", r"shorter"),
+    (r"largest|biggest|most|highest", r"smallest|least|lowest|fewest"),
+)  # fmt: skip
+_CONTRARY: Final = tuple(tuple(re.compile(rf"\b(?:{side})\b", re.IGNORECASE) for side in pair) for pair in _PAIRS)
+
+
+def contrary(value: str, text: str, telling: frozenset[str]) -> bool:
+    """Whether a text compares the other way round: `grew more slowly` for `grew faster`. `telling` are words of what is compared."""
+    wanted, said = _way(value), _way(text)
+    pair = next((p for p in range(len(_CONTRARY)) if wanted[p] and said[p]), None)
+    if pair is None:
+        return False
+    subject, _, other = text.partition(" than ")
+    swapped = bool(other) and bool(telling & words_of(other)) and not telling & words_of(subject)
+    return (wanted[pair] != said[pair]) != swapped
+
+
+def _way(text: str) -> list[int]:
+    """For each pair of contraries 1 or -1, by the first that a text has and does not deny; 0 for neither."""
+    found = []
+    for pair in _CONTRARY:
+        hits = sorted((m.start(), way) for pattern, way in zip(pair, (1, -1), strict=True) for m in islice(pattern.finditer(text), 4))
+        found.append(0 if not hits else -hits[0][1] if _denied_at(text, hits[0][0]) else hits[0][1])
+    return found
+
+
 _ABOVE: Final = re.compile(
     r"\b(?:above|exceed(?:s|ed|ing)?|in excess of|beyond|outside|breach(?:es|ed)?|over (?=the|its|their|management))\b", re.IGNORECASE
 )

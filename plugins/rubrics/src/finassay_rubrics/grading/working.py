@@ -85,7 +85,7 @@ Written = tuple[float, float]
 def _tokens(text: str) -> list[Written | str] | None:
     found: list[Written | str] = []
     figures = numbers(text)
-    starts = {n.start: n for n in figures}
+    starts = {n.start + (text[n.start] == "("): n for n in figures}
     at = 0
     while at < len(text):
         figure = starts.get(at)

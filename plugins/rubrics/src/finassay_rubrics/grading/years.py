@@ -202,11 +202,14 @@ def years_of(
 def _beside(sentence: str, places: Sequence[tuple[int, int]], marks: Sequence[tuple[int, int, str]]) -> list[str | None]:
     found: list[str | None] = []
     compared = _compared(sentence, places, marks)
+    aside = _aside(sentence, places, marks)
     at = 0  # marks before `at` end before the figure
     for index, (start, end) in enumerate(places):
         while at < len(marks) and marks[at][1] <= start:
             at += 1
         preceding = marks[at - 1] if at else None
+        if at and at - 1 in aside and not _PRE.match(sentence[marks[at - 1][1] : start][:60]):
+            preceding = next((marks[i] for i in range(at - 1, -1, -1) if i not in aside), None)
         following = next((m for m in marks[at : at + 3] if m[0] >= end), None)
         next_figure = places[index + 1][0] if index + 1 < len(places) else len(sentence)
         near = following is not None and following[0] < next_figure
@@ -216,6 +219,31 @@ def _beside(sentence: str, places: Sequence[tuple[int, int]], marks: Sequence[tu
             following = None
         found.append(_year_of(sentence, (start, end), preceding, following, near=near))
     return found
+
+
+def _aside(sentence: str, places: Sequence[tuple[int, int]], marks: Sequence[tuple[int, int, str]]) -> frozenset[int]:
+    """Years that have their one figure in passing: `… (2022: 94)`, `from 95.3% in 2021`. What follows is not of them."""
+    found: set[int] = set()
+    for index, (start, end, _) in enumerate(marks):
+        opened = sentence.rfind("(", max(0, start - REACH), start)
+        closed = sentence.find(")", end, end + REACH)
+        if opened >= 0 and closed >= 0 and sentence.rfind(")", opened, start) < 0:
+            if any(end <= s < closed for s, _ in places):
+                found.add(index)
+            continue
+        before = bisect_left([e for _, e in places], start + 1) - 1
+        if before < 0 or (index and marks[index - 1][0] >= places[before][1]):
+            continue
+        lead = sentence[max(0, places[before][0] - 40) : places[before][0]]
+        if _POST.match(sentence[places[before][1] : start]) and _COMPARED_WITH.search(lead):
+            found.add(index)
+    return frozenset(found)
+
+
+_COMPARED_WITH: Final = re.compile(
+    r"\b(?:from|against|versus|vs\.?|compared (?:to|with)|after|than|nach|gegenüber)\s+(?:about |approximately )?[(+\-−–]?[$€£¥]?(?:[A-Z]{3}\s?)?$",
+    re.IGNORECASE,
+)
 
 
 def _compared(sentence: str, places: Sequence[tuple[int, int]], marks: Sequence[tuple[int, int, str]]) -> frozenset[int]:
