@@ -208,3 +208,49 @@ def test_earnings_per_share_stand_under_their_heading():
     assert value(filing, "net_income") == Decimal("501300000")
     assert value(filing, "eps_basic") == Decimal("5.40")
     assert value(filing, "eps_diluted") == Decimal("5.30")
+
+
+PARTS = (
+    "Three Months Ended September 30,\n2022 2021 2020",
+    "For the Quarter Ended September 30,\n2022 2021 2020",
+    "Quarters Ended September 30, 2022, 2021 and 2020\n2022 2021 2020",
+    "Q4 2022 Q4 2021 Q4 2020",
+    "First Half\n2022 2021 2020",
+    "12 Weeks Ended\nJune 18, 2022 June 19, 2021 June 20, 2020",
+    "Twenty-Six Weeks Ended\nJune 18, 2022 June 19, 2021 June 20, 2020",
+    "For the 9 months ended September 30,\n2022 2021 2020",
+    "Quarter Ended September 30, Year Ended September 30,\n2022 2022 2021",
+)
+
+
+@pytest.mark.parametrize("head", PARTS)
+def test_a_part_of_a_year_is_no_year(head):
+    filing = LabelFiling(document(changed("Years Ended September 30,\n2022 2021 2020", head)))
+    for line in ("revenue", "net_income", "eps_diluted", "cfo", "capex"):
+        assert isinstance(filing.cell(line, 2022), str)
+    assert value(filing, "total_assets") == Decimal("3598800000")
+
+
+@pytest.mark.parametrize("head", ["June 30, 2022 December 31, 2021", "June 30, December 31,\n2022 2021", "December 31, 2021 June 30, 2022"])
+def test_a_balance_of_a_quarter_beside_one_of_a_year_is_not_read(head):
+    filing = LabelFiling(document(changed("September 30,\n2022 2021\n", f"{head}\n")))
+    assert isinstance(filing.cell("total_assets", 2022), str)
+
+
+@pytest.mark.parametrize(
+    ("scale", "currency"), [("(In millions", "USD"), ("(€ millions", "EUR"), ("(Yen in millions", "JPY"), ("(£ millions", "GBP")]
+)
+def test_amounts_are_in_the_currency_of_the_head(scale, currency):
+    pages = PLAIN if currency == "USD" else changed("(In millions", scale)
+    assert LabelFiling(document(pages)).cell("revenue", 2022).currency == currency
+    found = ask("What is the FY2022 inventory of Orchard Toolworks?", document(pages))
+    assert (found.value, found.unit) == (Decimal("540900000"), currency)
+    dollars = ask("What is the FY2022 inventory of Orchard Toolworks in USD millions?", document(pages))
+    assert (dollars.value is not None) == (currency == "USD")
+    assert ask("What is the FY2022 gross margin of Orchard Toolworks?", document(pages)).unit == "percent"
+
+
+def test_net_income_is_before_preferred_dividends_where_no_others_own_a_part():
+    besides = "Preferred dividends 10.0 10.0 10.0\nNet income available to common shareholders 491.3 393.4 331.5\nBasic earnings"
+    filing = LabelFiling(document(changed("Basic earnings", besides)))
+    assert value(filing, "net_income") == Decimal("501300000")

@@ -1,9 +1,10 @@
 """Heads of primary statements: which statement, in what scale, which columns."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 from typing import Final
 
 from attrs import frozen
@@ -22,7 +23,7 @@ _TITLES: Final = (
 )
 _OTHER: Final = re.compile(r"of(?:consolidated)?othercomprehensive|equity|redeemable")
 _FOREIGN: Final = re.compile(
-    r"guarant|parent\s+(?:company|only)|condensed|pro\s*forma|schedule|quarterly|three\s+months|six\s+months|nine\s+months|thirteen\s+weeks|selected|supplement|unaudited|"
+    r"guarant|parent\s+(?:company|only)|condensed|pro\s*forma|schedule|quarter|(?:three|six|nine|[369])\s+months|(?:twelve|thirteen|sixteen|twenty-?\s?\w+|thirty-?\s?\w+|forty|1[236]|2\d|3\d|40)\s+weeks|\bhalf\b|half-year|\bq[1-4]\b|\bytd\b|year[- ]to[- ]date|selected|supplement|unaudited|"
     r"index\s+to|report\s+of|deed\s+of|notes?\s+to|common-?size"
 )
 _SCALE: Final = re.compile(r"\b(thousands|millions|billions)\b|(?<!\d)000['’]?s\b|\$\s?000(?!\d)|\(000\)")
@@ -50,6 +51,8 @@ _BESIDE: Final = re.compile(
     r"\((?:5[23] weeks|\d|[a-z]|(?:as )?(?:restated|adjusted|recast|revised)(?: \(\d\))?)\)|\b(?:fiscal|fy|years?)\b|\*"
 )
 """What stands between the years of a head and is none."""
+_SAME_DAY: Final = 16
+"""Days by which ends of fiscal years may differ: those of weeks wander."""
 _TITLE_LINES: Final = 14
 """Lines at a page's top among which a statement's title stands."""
 _DATE: Final = re.compile(rf"\b({_MONTH})\.?\s+(\d{{1,2}})\s*,\s*((?:19|20)\d\d)\b")
@@ -98,11 +101,18 @@ def heads(text: str) -> Iterator[Head]:
             continue
         scale = _SCALE.search(head)
         columns = _columns(head)
-        if scale and len(columns) >= 2:
+        if scale and len(columns) >= 2 and _yearly(columns):
             apart = re.search(r"except\s+(?:for\s+)?(?:number\s+of\s+)?(?:share|per\s+share\s+and\s+share)", head) is not None
             noted = _NOTES.search(head) is not None
             yield Head(kind, start, end, Decimal(10) ** _POWERS[scale[1] or "thousands"], apart, columns, noted, _currency(head))
             return
+
+
+def _yearly(columns: Sequence[Column]) -> bool:
+    """Whether columns that have ends end on about the same day of their years: a quarter's balance stands beside that of the year before."""
+    ends = [column.end for column in columns if column.end is not None]
+    gaps = [abs((one - other).days) % 365.25 for one, other in pairwise(ends)]
+    return all(min(gap, 365.25 - gap) <= _SAME_DAY for gap in gaps)
 
 
 def _currency(head: str) -> str:

@@ -210,7 +210,12 @@ def _goes_on(pending: str, label: str) -> bool:
     """Whether a line is the rest of the one before."""
     if not pending or pending.endswith(":"):
         return False
-    return label[:1].islower() or label[:1] == "(" or _OPEN_END.search(pending) is not None
+    return (
+        label[:1].islower()
+        or label[:1] == "("
+        or re.match(r"(?i)(?:to|of|and|for|attributable)\b", label) is not None
+        or _OPEN_END.search(pending) is not None
+    )
 
 
 def _heading(text: str) -> bool:

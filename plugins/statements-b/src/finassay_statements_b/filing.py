@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 from typing import Final
 
 from attrs import evolve, frozen
@@ -28,6 +29,8 @@ _HINT: Final = re.compile(
 """What a page of a primary statement cannot do without; others are not read as grids."""
 _FEWEST, _MOST = Decimal(100_000), Decimal(50_000_000_000)
 """Bounds of a plausible number of shares."""
+_FAR: Final = 165
+"""Days around half a year: what ends further than 18 days apart within the year is no other year's same end."""
 _KEYS: Final = {"income": ("revenue", "net_income_total"), "balance": ("total_assets",), "cash": ("cfo",)}
 
 
@@ -121,6 +124,9 @@ def _rest(page: Page, first: GridTable) -> tuple[GridRow, ...]:
 
 def _believed(grid_table: GridTable, rows: Sequence[GridRow], proof: Proof) -> bool:
     few, many = _COLUMNS[proof.kind]
+    ends = [column.end for column in grid_table.columns if column.end is not None]
+    if any(abs(abs(one.timetuple().tm_yday - other.timetuple().tm_yday) - 183) < _FAR for one, other in pairwise(ends)):
+        return False  # a quarter's end beside a year's
     full = sum(1 for row in rows if row.values)
     return few <= len(grid_table.columns) <= many and full >= _MIN_ROWS and proof.held > 0 and proof.failed == 0
 

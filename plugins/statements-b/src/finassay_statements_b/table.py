@@ -33,10 +33,28 @@ _CODES: Final = {
 }
 """Signs and words of currencies other than the dollar, which needs no name."""
 _STRANGE: Final = frozenset(
-    ("unaudited", "condensed", "quarter", "quarterly", "parent", "schedule", "selected", "forma", "consolidating", "eliminations")
+    (
+        "unaudited",
+        "condensed",
+        "quarter",
+        "quarters",
+        "quarterly",
+        "half",
+        "ytd",
+        "parent",
+        "schedule",
+        "selected",
+        "forma",
+        "consolidating",
+        "eliminations",
+    )
 )
 _STRANGE_STEMS: Final = ("guarant", "subsidiary-only", "parent-only")
 _JOINERS: Final = frozenset(("and", "of", "or", "to", "note", "notes", "for", "at", "by", "in", "from", "with", "the", "on"))
+_MONTHS_OF_PART: Final = frozenset(("three", "six", "nine", "3", "6", "9"))
+_WEEKS_OF_YEAR: Final = frozenset(("52", "53", "fifty-two", "fifty-three", "(52", "(53"))
+_GOING_ON: Final = frozenset(("to", "of", "and", "for", "attributable"))
+"""Words that begin no label, in capitals or not."""
 _TAILS: Final = frozenset(("basic", "diluted", "net", "trade"))
 """Words that stand behind a dash without a space: `per share-basic`."""
 HEAD_LINES: Final = 30
@@ -129,18 +147,22 @@ def more_rows(page: Page, columns: int) -> tuple[GridRow, ...]:
 
 def _is_strange(text: str) -> bool:
     word = "".join(c for c in text.lower() if c.isalpha())
-    return word in _STRANGE or word.startswith(_STRANGE_STEMS)
+    numbered = len(text) >= 2 and text[0] in "Qq" and text[1] in "1234" and not text[2:3].isdigit()
+    return word in _STRANGE or word.startswith(_STRANGE_STEMS) or numbered
 
 
 def _part_of_year(words: Sequence[Token]) -> str:
     """`three months` or `13 weeks` in a head, or nothing."""
     for before, token in pairwise(words):
         unit, count = stem(token.text), before.text.lower()
-        if (unit == "month" and count in ("three", "six", "nine")) or (
-            unit == "week" and count in ("13", "26", "39", "thirteen", "twenty-six", "thirty-nine")
-        ):
+        if (unit == "month" and count in _MONTHS_OF_PART) or (unit == "week" and count not in _WEEKS_OF_YEAR and _counts(count)):
             return f"{before.text} {token.text}"
     return ""
+
+
+def _counts(text: str) -> bool:
+    """Whether a word is a number of weeks."""
+    return text.strip("(").isdigit() or text.startswith(("twelve", "thirteen", "sixteen", "twenty", "thirty", "forty"))
 
 
 def year_in(token: Token) -> int | None:
@@ -358,7 +380,7 @@ def _unfinished(held: Sequence[Token], label: Sequence[Token]) -> bool:
     """Whether a line is the rest of the label held from the line before."""
     if not held or held[-1].text.endswith(":"):
         return False
-    if not label or label[0].text[:1].islower() or label[0].text[:1] == "(":
+    if not label or label[0].text[:1].islower() or label[0].text[:1] == "(" or label[0].text.lower() in _GOING_ON:
         return True
     end = held[-1].text.lower()
     return end.endswith(",") or end in _JOINERS
