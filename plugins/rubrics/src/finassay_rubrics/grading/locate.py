@@ -17,6 +17,8 @@ from finassay_rubrics.grading.numbers import MAX_TEXT, Number, UnitKind, numbers
 
 How = Literal["table", "conclusion", "sentence", "emphasis", "first line", "only figure"]
 MAX_LINE: Final = 4_000
+NEAR: Final = 80
+"""Characters beside a figure that can make it an operand."""
 
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z&'’/-]*|\d{4}")
 STOP: Final = frozenset(
@@ -296,13 +298,14 @@ def _has_operator(tail: str, figures: Sequence[Number], offset: int) -> bool:
 
 
 def _is_operand(sentence: str, start: int, end: int) -> bool:
-    before, after = sentence[:start].rstrip(), sentence[end:].lstrip()
+    lead = sentence[max(0, start - NEAR) : start]
+    before, after = lead.rstrip(), sentence[end : end + NEAR].lstrip()
     before, after = before.removesuffix("**"), after.removeprefix("**")  # bold, not a product
     if sentence[max(0, start - 1) : start] == "+" and (start < 2 or sentence[start - 2] in " \t(:|~≈=>"):
         before = ""  # a sign
-    if re.match(r"[*_](?![\w($€£*])", sentence[end:]):
+    if re.match(r"[*_](?![\w($€£*])", sentence[end : end + 2]):
         after = ""  # emphasis
-    if re.search(r"(?:^|[\s:(])[*_]$", sentence[:start]):
+    if re.search(r"(?:^|[\s:(])[*_]$", lead):
         before = ""
     if _RATE.match(after) and not sentence[end : end + 1].isspace():
         after = ""  # a unit: `¥130/$`, `$3.09/gal`
