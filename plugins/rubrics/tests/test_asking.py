@@ -352,6 +352,17 @@ def test_each_mention_of_a_metric_is_asked_for_itself():
     assert [(c.question.period.asked, bool(c.routes)) for c in several] == [("quarter ended June 30, 2022", False), ("FY2021", True)]
 
 
+def test_what_no_metric_stands_for_is_not_lost():
+    found = drafted("What was Orchard's backlog conversion in fiscal 2019? And what was Orchard's revenue in fiscal 2019?")
+    assert list(found) == ["What was Orchard's backlog conversion in fiscal 2019", "revenue"]
+    ((one,), (revenue,)) = found.values()
+    assert "names no metric of the table" in one.reason
+    assert not one.routes
+    assert revenue.routes
+    asked = "Report revenue of Orchard for FY2019. Cite the page of each figure of Orchard. Is Orchard's larger than a year before?"
+    assert list(drafted(asked)) == ["revenue"]
+
+
 def test_what_is_to_be_explained_is_not_swallowed_by_a_choice():
     found = texts("Identify the year with the lowest quick ratio for Orchard from 2020 through 2022 and explain what changed.")
     assert list(found) == ["the year with the lowest quick ratio for Orchard from 2020 through 2022", "explain what changed"]

@@ -15,7 +15,7 @@ from finassay_rubrics.metrics.entities import entities as named_entities
 from finassay_rubrics.metrics.relations import relations
 from finassay_rubrics.metrics.subjects import WHICH_PART
 from finassay_rubrics.metrics.table import table
-from finassay_rubrics.metrics.terms import Name, definitions, fold, names_in
+from finassay_rubrics.metrics.terms import Name, definitions, fold, names_in, words
 from finassay_rubrics.metrics.times import part_spans
 from finassay_rubrics.validate.context_rules import ARRAYS, sentences
 
@@ -109,7 +109,7 @@ def bind(query: str) -> dict[str, list[dict[str, Any]]]:
     found["assumptions"] = [_at(query, *span) for span in sorted((*supposed, *(c for c in conventions if not _meets(*c, supposed))))]
     found["output_constraints"] = [_at(query, *m.span()) for m in _CONSTRAINTS.finditer(query)]
     found["populations"] = [_at(query, *m.span()) for m in _POPULATIONS.finditer(query)]
-    found["deliverables"] = sorted(_deliverables(query), key=lambda b: int(b["start"]))
+    found["deliverables"] = _asking_alone(query, sorted(_deliverables(query), key=lambda b: int(b["start"])), found, given.rest)
     defined = set(given.bodies)
     for n in names:
         topics = dict.fromkeys(route.topic for route in table().metrics[n.id].routes)
@@ -243,6 +243,35 @@ def _places(query: str, name: str) -> Iterator[tuple[int, int]]:
     """Where a name stands, in any case, without what is added to it elsewhere."""
     for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", query):
         yield match.span()
+
+
+_GOES_ON: Final = re.compile(
+    r"\b(?:compar\w*|versus|vs|than|higher|lower|larger|smaller|better|worse|more|less|difference|differ\w*|rank\w*|it|its|they|their|them|both|this|that|these|those|same|calculation"
+    r"|rose|rise|fell|fall|increas\w*|decreas\w*|declin\w*|chang\w*|which|figures?|answers?|sources?|pages?|cit(?:e|es|ed|ations?)|formats?|units?|decimals?|round\w*|order)\b",
+    re.IGNORECASE,
+)
+"""What goes on about something that was asked before."""
+
+
+def _asking_alone(
+    query: str, deliverables: list[dict[str, Any]], found: dict[str, list[dict[str, Any]]], rest: str
+) -> list[dict[str, Any]]:
+    """The deliverables; one that asks a figure of a company in a sentence that names no metric has its words as `asked`."""
+    plain = words("common") | words("before") | words("after") | words("follows")
+    others = [b["start"] for b in (*found["metrics"], *(d for d in deliverables if d["type"] != "figure"))] + [
+        n.start for n in names_in(rest)
+    ]
+    taken = [(b["start"], b["end"]) for kind in ("entities", "periods", "output_constraints", "assumptions") for b in found[kind]]
+    for one in deliverables:
+        start, end, text = next((s for s in sentences(query) if s[0] <= one["start"] < s[1]), (0, 0, ""))
+        if one["type"] != "figure" or any(start <= place < end for place in others) or _GOES_ON.search(text):
+            continue
+        if not any(start <= b["start"] < end for b in found["entities"]):
+            continue
+        left = [m for m in re.finditer(r"[a-z][a-z-]{2,}", fold(text)) if not _inside(start + m.start(), start + m.end(), taken)]
+        if any(m[0] not in plain and m.start() + start >= one["end"] for m in left):
+            one["asked"] = query[one["start"] : end].strip(" .?!\n")
+    return deliverables
 
 
 def _first(query: str, at: int) -> re.Match[str] | None:

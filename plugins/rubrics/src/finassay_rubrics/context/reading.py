@@ -63,7 +63,7 @@ def obligations(bindings: Mapping[str, list[dict[str, Any]]]) -> list[Asked]:
     """One deliverable and one metric each, or one thing to be explained or judged, or one artefact, in order of place.
 
     Periods and entities do not split; a metric that is named twice, or stands inside what is to be explained, is one. A metric and its growth,
-    or its growth and its CAGR, are two.
+    or its growth and its CAGR, are two. What is asked of a company by a sentence in which no metric is known is one too: it must not be lost.
     """
     telling = [b for b in bindings["deliverables"] if b["type"] == "explain"]
     found: list[tuple[int, str, list[str]]] = []
@@ -81,6 +81,7 @@ def obligations(bindings: Mapping[str, list[dict[str, Any]]]) -> list[Asked]:
         found.append((metric["start"], metric.get("asked") or metric["span"], spans))
     found += [(t["start"], t["span"], [t["id"]]) for t in telling]
     found += [(b["start"], b["span"], [b["id"]]) for b in bindings["deliverables"] if b["type"] == "artefact"]
+    found += [(b["start"], b["asked"], [b["id"]]) for b in bindings["deliverables"] if b["type"] == "figure" and b.get("asked")]
     if not found:
         found = [(b["start"], b["span"], [b["id"]]) for b in bindings["deliverables"] if b["type"] == "figure"]
     return [Asked(f"O{n}", what, tuple(spans), start) for n, (start, what, spans) in enumerate(sorted(found), start=1)]

@@ -49,7 +49,8 @@ def disputes(criterion: Criterion, reviews: Sequence[Review]) -> list[str]:
     for route in criterion.expected:
         looks = [r for r in reviews if r.route_id == route.route_id]
         if looks and not any(r.verdict == "agrees" for r in looks):
-            told.append(f"route {route.route_id}: the reviewer {_words(looks[0])}")
+            how = "the families disagree" if looks[0].verdict == "differs" else "only the writer's family finds it"
+            told.append(f"route {route.route_id}: {how}: the reviewer {_words(looks[0])}")
     return told
 
 
@@ -61,6 +62,8 @@ def _given_away(question: Question, route: Route) -> str:
     """What in a question is its answer: a figure of the value or of what it was computed from, or the words expected. Empty if nothing is."""
     told = f"{question.text} {question.definition} {question.convention_text} {question.metric}"
     if not isinstance(route.value, Decimal):
+        if question.parts:
+            return ""  # it is one of the names that the question must give
         words = " ".join(str(route.value).lower().split())
         return words[:60] if len(words.split()) > 3 and words in " ".join(told.lower().split()) else ""
     figures = set(_figures(route))

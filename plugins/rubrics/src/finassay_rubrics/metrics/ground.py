@@ -225,12 +225,17 @@ def filings(ask: Ask, question: Question, desk: Desk, read: Reader) -> list[Held
     if question.documents:
         items = [item for item in items if item.reference in question.documents]
     if not items:
-        who = ", ".join(ask.entities) or "any entity that the question names"
-        raise Unresolved(f"no document of {who} as of {desk.cutoff}")
+        who = " or ".join(ask.entities) or "any issuer that the question names"
+        hint = "write the name as its filings do, or give a source or a cutoff that has them"
+        raise Unresolved(f"no document of {who} is dated on or before {desk.cutoff} in the sources; {hint}")
     first = min(ask.year + line.offset for line in lines(ask.formula))
     wanted = [item for item in items if _annual(item) and item.published is not None and first <= item.published.year <= ask.year + 4]
     if not wanted:
-        raise Unresolved(f"no annual report of {items[0].publisher or ask.entities[0]} for {ask.label} as of {desk.cutoff}")
+        there = ", ".join(item.title or item.reference for item in items[:3])
+        raise Unresolved(
+            f"none of the documents of {items[0].publisher or ask.entities[0]} dated on or before {desk.cutoff} is an annual report for {ask.label}; "
+            f"there are {there}{f' and {len(items) - 3} more' if len(items) > 3 else ''}"
+        )
     held = []
     for item in wanted[:MAX_FILINGS]:
         try:
@@ -304,11 +309,14 @@ def choose(ask: Ask, held: Sequence[Held], original: bool = False) -> tuple[Node
             return filled
     filled = _filled(ask, order, reasons)
     if filled is None:
-        raise Unresolved(
-            "; ".join(dict.fromkeys(f"{line.id} of FY{ask.year + line.offset}: {reason}" for line, reason in reasons.items()))[:600]
-        )
+        told = dict.fromkeys(f"{_words_of(line)} of FY{ask.year + line.offset}: {reason}" for line, reason in reasons.items())
+        raise Unresolved(f"{'; '.join(told)} (read: {', '.join(one.item.title for one in order[:3]) or 'none'})"[:600])
     _agree(ask, filled[1], order)
     return filled
+
+
+def _words_of(line: Line) -> str:
+    return table().lines[line.id].names[0]
 
 
 def _filled(ask: Ask, order: Sequence[Held], reasons: dict[Line, str]) -> tuple[Node, dict[Line, tuple[Held, Cell]]] | None:

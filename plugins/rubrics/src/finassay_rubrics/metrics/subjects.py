@@ -102,13 +102,14 @@ def subjects(assignment: Assignment, query: str, turn: bool) -> tuple[list[Subje
         own = bound
     if not own and (combined(what) or re.search(r"\beach\b|\bevery\b|\ball (?:the )?(?:years|periods)\b", what)):
         own = bound[:1]
-    if not own and not bound and what.strip():
+    alone = any(one.get("asked") for one in bindings_of(assignment.context, "deliverables") if one.get("id") in assignment.bindings)
+    if not own and not bound and what.strip() and not alone:
         own = [name.id for name in names_in(definitions(fold(query)).rest)][:1]
     whole, reasons = _not_whole(assignment, query, mine) if len(own) == 1 else (1, [])
     if reasons:
         return [Subject(id, _name(id), table().metrics[id]) for id in own] if whole else [], reasons[0]
     return [Subject(id, _name(id), table().metrics[id]) for id in own], "" if own else (
-        "names no metric of the table and no line of the primary statements; `finassay rubric` knows those of metrics.toml and lines.toml"
+        "names no metric of the table and no line of the primary statements; define it in the query, as `X is defined as A divided by B`"
     )
 
 

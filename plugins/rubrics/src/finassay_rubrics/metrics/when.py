@@ -55,7 +55,7 @@ def years_of(core: str, question: Question) -> list[int]:
     """The fiscal years named, in order. Raises `AskError` for none, too many, or a part of a year."""
     text = fold(question.period.asked) if question.period and question.period.asked else ""
     if _PART.search(text or core):
-        raise AskError(f"asks for a part of a year, {(text or _PART.search(core)[0])!r}; only annual statements are read here")  # type: ignore[index]
+        raise AskError(f"asks for a part of a year, {(text or _PART.search(core)[0])!r}; these families read annual statements alone")  # type: ignore[index]
     years = sorted({year_of(match) for match in YEAR.finditer(text)} or {year_of(match) for match in YEAR.finditer(core)})
     if not years and question.period and question.period.end:
         years = [question.period.end.year]
