@@ -166,3 +166,78 @@ def test_an_institutions_guidance_from_its_wheel_changes_what_is_generated_and_r
     assert "CR-R1" in (tmp_path / "after" / "violations.jsonl").read_text()
     assert "CR-R1" not in "".join(p.read_text() for p in (tmp_path / "before").glob("violations.jsonl"))
     assert "how it treats leases" in told
+
+
+DESK_RULE = """
+def covenant_named(product: Mapping[str, Json]) -> tuple[Violation, ...]:
+    rows = product.get("criteria")
+    return tuple(
+        Violation("desk-R2", f"criterion {row.get('id')}", "names no covenant")
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, Mapping) and row.get("status") != "unresolved" and "debt" in str(row.get("text")) and "covenant" not in str(row)
+    )
+
+
+GUIDANCE = Guidance("""
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="scripts of rubrics run in bubblewrap, which is not here")
+def test_a_strangers_guidance_from_the_template_changes_rubrics_and_sessions(tmp_path):
+    """`finassay new guidance`, filled in, as a wheel beside the others: its convention comes first, its rule rejects, its question is put to sessions."""
+    wheels, plugins = tmp_path / "wheels", ("sandbox-local", "sandbox-bubblewrap", "agree", "rubrics", "statements-a", "statements-b")
+    plugins += ("source-corpus", "reference", "judge-lexical", "simulator-policy", "checks")
+    others = ("core", "adapters/cli-kit", "grammars/us-long-only", "personas/investors")
+    for source in (*others, *(f"plugins/{name}" for name in plugins)):
+        run(UV, "build", "--quiet", "--wheel", "--out-dir", wheels, source)
+    names = (*(f"finassay-{name}" for name in plugins), "finassay", "finassay-us-long-only", "finassay-investors")
+    programs = environment(tmp_path / "venv", wheels, *names)
+    finassay = programs / "finassay"
+    run(programs / "python", "-c", MAKE_CORPUS, tmp_path / "corpus", cwd=tmp_path)
+
+    def generated(out: str, *packs: str, ok: bool = True) -> str:
+        options = [part for pack in packs for part in ("--guidance", pack)]
+        where = ("--source", f"corpus:{tmp_path / 'corpus'}", "--out", tmp_path / out)
+        return run(finassay, "rubric", "generate", QUERY, "--cutoff", "2023-03-01", *where, *options, cwd=tmp_path, ok=ok)
+
+    generated("before")
+    assert "no guidance 'desk'" in generated("none", "general", "desk", ok=False)
+    run(finassay, "new", "guidance", "desk", "--out", tmp_path, cwd=tmp_path)
+    module = tmp_path / "desk" / "src" / "finassay_guidance_desk" / "guidance.py"
+    text = module.read_text("utf-8")
+    for old, new in (
+        ('("ebit", "ebitda")', '("ebitda", "ebit")'),
+        ("GUIDANCE = Guidance(", DESK_RULE.lstrip("\n")),
+        ("unit_named),)", 'unit_named), Rule("desk-R2", "rubric", "ratios of debt name their covenant", covenant_named))'),
+    ):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    module.write_text(text, "utf-8")
+    run(UV, "build", "--quiet", "--wheel", "--out-dir", tmp_path / "dist", tmp_path / "desk")
+    run(UV, "pip", "install", "--quiet", "--python", programs / "python", next((tmp_path / "dist").glob("*.whl")))
+    assert "FAILS" not in run(finassay, "conform", "guidance", "desk")
+    told = generated("after", "general", "desk")
+
+    before, after = (json.loads((tmp_path / name / "rubric.json").read_text("utf-8")) for name in ("before", "after"))
+    assert after["guidance"] == ["general+desk 1+1"]
+    routes = [[route["route_id"] for route in rubric["criteria"][0]["expected"]] for rubric in (before, after)]
+    assert routes == [["ebit", "ebitda"], ["ebitda", "ebit"]]
+    assert [[c["status"] for c in rubric["criteria"]] for rubric in (before, after)] == [
+        ["grounded", "grounded"],
+        ["grounded", "unresolved"],
+    ]
+    assert "rule desk-R2: criterion O2.1: names no covenant" in told
+    assert "desk-R2" in (tmp_path / "after" / "violations.jsonl").read_text("utf-8")
+
+    samples = ("--grammar", "us-long-only", "--seeds", "0-0", "--needs", "prices", "--channel", "embedded-market")
+    run(finassay, "tasks", "sample", *samples, "--out", tmp_path / "tasks", cwd=tmp_path)
+    for name, options in (("plain", ()), ("guided", ("--guidance", "desk"))):
+        run(
+            finassay, "run", "--agent", "reference", "--tasks", tmp_path / "tasks", "--sessions", "1", "--out", name, *options, cwd=tmp_path
+        )
+    asked = [[row["graded"]["dimension"] for row in _card(tmp_path / name).get("reported", ())] for name in ("plain", "guided")]
+    assert asked == [[], ["units-told"]]
+
+
+def _card(folder: Path) -> dict:
+    (grading,) = folder.glob("sessions/*/gradings/*.json")
+    return json.loads(grading.read_text("utf-8"))["scorecard"]
