@@ -150,6 +150,19 @@ def test_a_computed_value_is_run_and_bound_to_quotes(whole, made, again, tmp_pat
     assert "is another script now" in run("check", made, "--source", source, code=1)
 
 
+def test_what_does_not_wait_can_be_decided_too(made, again):
+    assert "candidate  2,248.3 millions USD" in run("queue", made, "O1.2")
+    told = run("queue", made, "O1.2", "--drop", "--by", "desk")
+    assert "stands in no criterion" not in told
+    assert "its 20.00 points stand in no criterion" in run("queue", made, "O1", "--drop", "--by", "desk")
+    (made / "queue" / "O1.decision.json").unlink()
+    again()
+    assert (criterion(made, "O1.1")["points"], criterion(made, "O1.2")["points"]) == ("20.00", "0")
+    run("queue", made, "O1.2", "--value", "2,248.3", "--document", "larkspur-2023", "--quote", SALES, "--by", "desk")
+    again()
+    assert criterion(made, "O1.2")["points"] == "10.00"
+
+
 def test_a_script_and_a_file_say_the_same(whole, made, again, tmp_path):
     code = tmp_path / "calc.py"
     code.write_text(SCRIPT)

@@ -1,6 +1,7 @@
 """`finassay rubric show`."""
 
 import errno
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,17 +65,32 @@ def came_back(folder: Path) -> "list[CameBack]":
 
 
 def _table(rubric: "Rubric") -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from finassay.cli.render import console
     from finassay_rubrics.pages.render import value_of, visible
 
-    table = Table(title=Text(visible(rubric.query)[:200]), title_justify="left")
-    for name, justify in (("criterion", "left"), ("points", "right"), ("kind", "left"), ("expected", "left"), ("status", "left")):
+    out, held = console(), sum((c.points for c in rubric.criteria), Decimal(0))
+    out.print(Text(visible(rubric.query)))
+    left = "" if rubric.status == "final" else f": {held} of 100 points stand in criteria that can be graded"
+    out.print(Text(f"cutoff {rubric.cutoff}, {rubric.status}{left}; * must pass"))
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name, justify in (
+        ("criterion", "left"),
+        ("points", "right"),
+        ("expected", "right"),
+        ("period", "left"),
+        ("kind", "left"),
+        ("status", "left"),
+    ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for c in rubric.criteria:
-        values = "; ".join(dict.fromkeys(value_of(r) for r in c.expected))
+        values = "\n".join(dict.fromkeys(value_of(r)[:60] for r in c.expected))
         gate = " *" if c.gate == "must_pass" else ""
-        table.add_row(Text(visible(f"{c.id}{gate}  {c.text}")), f"{c.points}", c.kind, Text(values[:120]), c.status)
-    Console().print(table)
+        period = c.period or next((r.period for r in c.expected), "")
+        status = c.status.replace("_", " ")
+        table.add_row(Text(visible(f"{c.id}{gate}  {c.text}")), f"{c.points}", Text(values), Text(visible(period)), c.kind, status)
+    out.print(table)
+    for line in rubric.queued:
+        out.print(Text(f"waits for a person: {visible(line)}"))

@@ -15,7 +15,7 @@ from finassay.api.amiss import first_amiss
 from finassay.api.errors import InvalidFileError, UsageError
 from finassay_rubrics.generate.checking import shows
 from finassay_rubrics.generate.folder import RubricFolder
-from finassay_rubrics.record.rubric import Value
+from finassay_rubrics.record.rubric import Rubric, Value
 
 PERSON: Final = "person"
 ENDING: Final = ".decision.json"
@@ -169,7 +169,8 @@ def decided_items(folder: RubricFolder) -> Iterator[str]:
 def items_of(folder: RubricFolder) -> dict[str, dict[str, Any]]:
     """Everything that can be decided, by the name that a decision's file takes, with the queue's entry that it stands in.
 
-    An entry has its own name, those of its criteria, and that of its obligation.
+    An entry has its own name, those of its criteria, and that of its obligation. What does not wait can be decided too: it has an entry
+    without a reason.
     """
     entries = folder.queued()
     found: dict[str, dict[str, Any]] = {}
@@ -182,7 +183,24 @@ def items_of(folder: RubricFolder) -> dict[str, dict[str, Any]]:
     for one in entries:
         if one.get("obligation_id"):
             found.setdefault(str(one["obligation_id"]), one)
+    for one in _not_waiting(folder):
+        found.setdefault(one["item"], one)
     return found
+
+
+def _not_waiting(folder: RubricFolder) -> Iterator[dict[str, Any]]:
+    """Entries of a rubric's obligations and criteria; none before there is a rubric, or where its file is none."""
+    data = folder.read("rubric.json") if folder.has("rubric.json") else {}
+    try:
+        rubric = Rubric.model_validate(data)
+    except ValidationError:
+        return
+    for owner in rubric.obligations:
+        own = [c.model_dump(mode="json", by_alias=True) for c in rubric.criteria if c.obligation_id == owner.id]
+        about = {"query": rubric.query, "cutoff": f"{rubric.cutoff}", "obligation": owner.what, "obligation_id": owner.id}
+        about |= {"points": f"{owner.points:f}", "drafts": f"drafts/{owner.id}/"}
+        for item, criteria in ((owner.id, own), *((str(c["id"]), [c]) for c in own)):
+            yield {"item": item, "why": [], **about, "criteria": criteria}
 
 
 def item_named(folder: RubricFolder, given: str) -> str:
@@ -193,7 +211,9 @@ def item_named(folder: RubricFolder, given: str) -> str:
     found = [name] if name in known else [one for one in known if one.casefold() == name.casefold()]
     if len(found) != 1:
         waits = ", ".join(str(one["item"]) for one in folder.queued())
-        raise UsageError(f"nothing of the name {given!r} waits in {folder.root}", hint=f"What waits: {waits or 'nothing'}.")
+        raise UsageError(
+            f"nothing of the name {given!r} waits in {folder.root}, or can be decided there", hint=f"What waits: {waits or 'nothing'}."
+        )
     return found[0]
 
 
