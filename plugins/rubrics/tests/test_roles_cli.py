@@ -356,7 +356,7 @@ def test_a_bank_by_models_that_say_nonsense(tmp_path, monkeypatch, queries):
         assert "tasks have no criterion" in said
         assert "has no criterion left; drop the task" in run("bank", "freeze", bank, code=1)
         one = run("bank", "build", queries, "--out", bank, "--writer", A, "--second", "anthropic/claude-test-2", code=1)
-        assert "not of two different families" in one
+        assert "of one family" in one
 
 
 def test_a_bank_offline(tmp_path, queries):
@@ -364,6 +364,42 @@ def test_a_bank_offline(tmp_path, queries):
     assert not (tmp_path / "bank" / "ledger.jsonl").exists()
     run("bank", "screen", tmp_path / "bank", "--accept")
     assert "1 tasks" in run("bank", "freeze", tmp_path / "bank")
+
+
+def test_from_a_bank_by_two_families_to_a_rubric(tmp_path, monkeypatch, corpus):
+    """Queries about others are signed and given criteria by two vendors' models; a person screens; the demo's query takes what was frozen."""
+    bank, out = tmp_path / "bank", tmp_path / "rubric"
+    other = QUERY.replace("Tamarind Grocers", "Quillwort Foods").replace("FY2023", "FY2019")
+    (tmp_path / "queries.jsonl").write_text(
+        "".join(json.dumps({"query": q}) + "\n" for q in (other, "Why did revenue of Foxglove fall in FY2020?", "Hello there")), "utf-8"
+    )
+    two = [{"deliverable": "report", "metric": m, "ways": []} for m in ("inventory_turnover", "net_margin")]
+    why = [{"deliverable": "explain_change", "metric": "revenue", "ways": []}]
+
+    def signs(sent):
+        parts = two if "Quillwort" in sent else why if "Foxglove" in sent else []
+        return json.dumps({"parts": parts, "issuers": "one issuer", "periods": "one period"})
+
+    def says_as(*texts):
+        rows = json.dumps({"criteria": [{"text": text, "principles": ["P01"]} for text in texts]})
+        return lambda sent: signs(sent) if role_of(sent) == "signature" else rows
+
+    first = says_as("States net profit margin for the period that is asked.", "Names the day on which the period ends.")
+    with vendors(tmp_path / "at", monkeypatch, first, says_as("States net profit margin for each period that is asked.")):
+        said = run("bank", "build", tmp_path / "queries.jsonl", "--out", bank, "--writer", A, "--second", B, "--signer", A)
+        assert "3 queries, 2 different signatures, 2 tasks" in said
+        assert "1 query makes no task (see refused.jsonl), first 'Hello there': asks nothing" in said
+        run("bank", "screen", bank, "--accept")
+        assert "2 tasks, 4 criteria" in run("bank", "freeze", bank)
+        match = json.loads(run("context", QUERY, *CUTOFF, "--bank", bank))["bank"]
+        task = read_bank(bank).task(match["match"])
+        assert "{inventory_turnover}" in task.signature
+        assert json.loads(run("context", f"{QUERY} And what was its revenue?", *CUTOFF, "--bank", bank))["bank"]["match"] is None
+        run("generate", DEMO / "queries" / "tamarind.txt", *CUTOFF, "--source", corpus, "--out", out, "--bank", bank)
+    made = json.loads((out / "context.json").read_text("utf-8"))
+    assert made["bank"]["match"] == task.id
+    assert made["bank"]["bank"] == read_bank(bank).digest
+    assert json.loads((out / "rubric.json").read_text("utf-8"))["criteria"]
 
 
 # -- families before keys ---------------------------------------------------------------------------------------------
