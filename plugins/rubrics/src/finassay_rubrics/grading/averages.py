@@ -7,6 +7,10 @@ from finassay_rubrics.grading.numbers import Number
 from finassay_rubrics.grading.vocabulary import AVERAGE
 from finassay_rubrics.grading.years import YEAR
 
+_BEHIND: Final = re.compile(
+    r"^[\s)*]*,?\s*(?:on average|as (?:an|the) average|(?:is|was) (?:the|an) (?:\S+ ){0,2}(?:average|mean))\b", re.IGNORECASE
+)
+"""Behind a figure that is one."""
 _BEFORE: Final = 200
 """Characters before a figure that can call it an average."""
 _ARITHMETIC: Final = re.compile(r"[\d($€£][\d\s.,$€£%()+\-−–*×÷/x]*[=≈]\s*$")
@@ -21,6 +25,8 @@ _RANGE: Final = re.compile(
 def is_average(sentence: str, begin: int, number: Number) -> bool:
     """Whether a figure of a sentence that begins at `begin` is told to be an average; what stands in brackets before it is a remark."""
     at = number.start - begin
+    if _BEHIND.match(sentence[number.end - begin : number.end - begin + 40]):
+        return True
     before = re.sub(r"\([^()\d]*\)", " ", sentence[max(0, at - _BEFORE) : at])
     last = next(reversed(list(AVERAGE.finditer(before))), None)
     if last is None:

@@ -174,6 +174,16 @@ def can_be(number: Number, kind: UnitKind) -> bool:
     return (number.kind, kind) in _SHIFTS
 
 
+def plausible(number: Number, kind: UnitKind | None) -> bool:
+    """Whether a figure without a unit is of a size that a ratio or a number of days can have: `1,314 thousand` is no percentage."""
+    if kind in (None, "amount", "plain", "months") or number.kind != "plain":
+        return True
+    return number.scale is None and abs(number.value) < MAX_RATIO
+
+
+MAX_RATIO: Final = 10_000
+
+
 def _amounts(number: Number, scale: Decimal) -> list[tuple[Decimal, int]]:
     if number.scale is not None:
         shift = int((number.scale / scale).log10().to_integral_value()) if scale else 0

@@ -20,6 +20,8 @@ _PLAIN: Final = re.compile(r"^\s{0,3}(?:(?:\d{1,2}|[A-Za-z])[.)]\s+|[-*•]\s+)?
 
 Heading = tuple[int, frozenset[str], int]
 
+_YEAR: Final = re.compile(r"\b(?:FY\s?)?(?:(?:19|20)\d\d|[1-4]Q|Q[1-4])\b", re.IGNORECASE)
+
 
 def headings(answer: "Answer") -> list[Heading]:
     """(place, words, level) of each heading: lines with `#`, and short lines without a figure; of these the level is `PLAIN`."""
@@ -45,7 +47,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _is_short(text: str) -> bool:
-    return len(text.split()) <= MAX_WORDS and text[-1:] not in ".,;!?"
+    return len(text.split()) <= MAX_WORDS and text[-1:] not in ".,;!?" and not re.search(r"\d", _YEAR.sub(" ", text))
 
 
 def above(answer: "Answer", at: int, telling: Sequence[frozenset[str]]) -> int | None:

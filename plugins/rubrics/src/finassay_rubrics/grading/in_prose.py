@@ -12,7 +12,7 @@ from finassay_rubrics.grading.answer import Answer, Sentence
 from finassay_rubrics.grading.averages import is_average
 from finassay_rubrics.grading.cells import Cell, Given
 from finassay_rubrics.grading.companies import of_other_company
-from finassay_rubrics.grading.compare import can_be
+from finassay_rubrics.grading.compare import can_be, plausible
 from finassay_rubrics.grading.corrections import taken_back
 from finassay_rubrics.grading.disowned import denied, listed, with_list
 from finassay_rubrics.grading.headings import above
@@ -173,6 +173,8 @@ def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None
     """The figures of a sentence that can be the cell's, the best last. `before` is the year that was spoken of last."""
     results = one.results[:MAX_FIGURES]
     figures = [n for n in results if cell.kind is None or _can_be(n, cell.kind)]
+    if cell.growth and cell.change and cell.kind == "percent":
+        figures = [n for n in figures if n.kind not in ("points", "basis points")]
     if not figures:
         return []
     dated = dict(zip([n.start for n in results], years_of(one.text, one.start, results, cell.calendar, before), strict=True))
@@ -214,7 +216,7 @@ def _ranked(one: Sentence, cell: Cell, topic: frozenset[str], before: str | None
 def _can_be(number: Number, kind: UnitKind) -> bool:
     if kind == "plain":
         return number.kind == "plain"
-    return can_be(number, kind) and not (kind == "times" and number.kind == "days")
+    return can_be(number, kind) and plausible(number, kind) and not (kind == "times" and number.kind == "days")
 
 
 def _near(one: Sentence, number: Number, topic: frozenset[str], cell: Cell) -> tuple[dict[str, float], str]:
@@ -348,6 +350,11 @@ def _of_entity(one: Sentence, number: Number, cell: Cell, answer: Answer) -> int
     following = (
         re.sub(r"['’]s$", "", after[1]).lower() if after and re.match(r"\s*(?:\(|for\b|at\b|of\b|by\b|in\b)", one.text[end:]) else ""
     )
+    place = bisect_left(one.numbers, number.start, key=lambda n: n.start)
+    right = one.numbers[place + 1].start - one.start if place + 1 < len(one.numbers) else len(one.text)
+    behind = _AT_COMPANY.search(re.split(r"[,;.]", one.text[end : min(right, end + 60)])[0])
+    if following not in cell.entities and behind:
+        following = re.sub(r"['’]s$", "", behind[1]).lower()
     if following in cell.entities:
         return 1 if following in cell.own else -1
     named = [
@@ -359,6 +366,9 @@ def _of_entity(one: Sentence, number: Number, cell: Cell, answer: Answer) -> int
         under = above(answer, one.start, (cell.own, cell.entities - cell.own))
         return 0 if under is None else 1 if under == 0 else -1
     return 1 if named[-1] in cell.own else -1
+
+
+_AT_COMPANY: Final = re.compile(r"\b(?:at|for|by)\s+([A-Z][\w&’'-]*)")
 
 
 def _is_move(one: Sentence, number: Number, cell: Cell) -> bool:
@@ -410,6 +420,8 @@ def _led_by_change(one: Sentence, number: Number) -> bool:
         return False  # it belongs to the figure before it: `+99% year on year, or 34% of revenue`
     start = begins + word.end()
     between = [n for n in one.numbers if start <= n.start < number.start]
+    if between and re.search(r"\bto\s+(?:about |approximately )?[$€£(]?$", before):
+        return False  # where it moved to: `improved by 27 basis points to 36.4%`
     return not between or _says_nothing(one.text[between[0].end - one.start : at])
 
 

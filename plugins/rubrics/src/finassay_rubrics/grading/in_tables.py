@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from finassay_rubrics.grading.answer import Answer
 from finassay_rubrics.grading.cells import Cell, Given, at_in
-from finassay_rubrics.grading.compare import can_be
+from finassay_rubrics.grading.compare import can_be, plausible
 from finassay_rubrics.grading.corrections import taken_back
 from finassay_rubrics.grading.headings import above
 from finassay_rubrics.grading.locate import words_of
@@ -274,7 +274,7 @@ def _figure(entry: Entry, cell: Cell, answer: Answer) -> tuple[Number, tuple[Num
     fitting = [
         n
         for n in (n if n.scale else evolve(scaled(evolve(n, start=start), "", cell, answer), start=n.start) for n in said)
-        if cell.kind is None or can_be(n, cell.kind)
+        if cell.kind is None or (can_be(n, cell.kind) and plausible(n, cell.kind))
     ]
     if not fitting:
         return None
@@ -296,7 +296,12 @@ def _completed(number: Number, label: str, corner: str, cell: Cell) -> Number:
             number = evolve(number, kind="basis points")
         elif number.kind == "plain" and re.search(r"\bcents\b|¢", label, re.IGNORECASE):
             number = evolve(number, kind="amount", scale=Decimal("0.01"))
-        elif cell.kind in (None, "amount") and (scale := head_scale(label) or head_scale(corner)):
+        elif (
+            cell.kind in (None, "amount")
+            and not _PER_SHARE.search(label)
+            and not cell.words & _PER_UNIT
+            and (scale := head_scale(label) or head_scale(corner))
+        ):
             number = evolve(number, kind="amount", scale=scale)
     return number
 
@@ -307,6 +312,9 @@ _ALL: Final = re.compile(
     re.IGNORECASE,
 )
 _ASIDE: Final = re.compile(r"\((?P<note>[^()\d]{2,60})\)")
+_PER_SHARE: Final = re.compile(
+    r"\bEPS\b|\bper (?:\w+ )?(?:share|unit|ounce|barrel|ton|gallon)\b|/\s?(?:share|oz|bbl|gal|t)\b", re.IGNORECASE
+)
 _PER_UNIT: Final = frozenset(["per", "eps", "price"])
 
 

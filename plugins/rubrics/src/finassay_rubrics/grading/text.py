@@ -10,6 +10,8 @@ from finassay_rubrics.grading.markup import without_markup
 
 MAX_ANSWER: Final = 120_000
 """Characters of an answer that are read: forty pages."""
+_KEY: Final = re.compile(r"(?<=[A-Za-z])_(?=[A-Za-z\d])")
+"""Within a key of JSON or YAML: `net_income`."""
 MAX_RUN: Final = 80
 """How often one character may stand on end: longer runs tell nothing and cost time."""
 _RUN: Final = re.compile(r"(.)\1{80,}", re.DOTALL)
@@ -68,7 +70,7 @@ class Plain:
 
 def plain(answer: str, *, spelled: bool = False) -> Plain:
     """The text that figures are looked for in. `spelled` also puts `twelve` as 12."""
-    answer = without_markup(answer[:MAX_ANSWER])
+    answer = _KEY.sub(" ", without_markup(answer[:MAX_ANSWER]))
     answer, cuts = _without_runs(answer)
     made = _made(answer, spelled=spelled)
     return made if len(cuts) < 2 else evolve(made, cuts=tuple(cuts))

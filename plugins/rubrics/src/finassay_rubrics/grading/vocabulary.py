@@ -19,7 +19,7 @@ AVERAGE: Final = re.compile(
 )
 """An average over periods; `average total assets` are a denominator."""
 TRAILS: Final = re.compile(
-    r"^[\s)*]*(?:turns?\s+|points?\s+)?(?:(?:year[- ]on[- ]year|year[- ]over[- ]year|yoy)\s+)?(?:higher|lower|more than|less than|increase|decrease|rise|decline|drop|gain|fall)\b(?!\s+(?:in|of) the)",
+    r"^[\s)*]*(?:turns?\s+|points?\s+)?(?:(?:year[- ]on[- ]year|year[- ]over[- ]year|yoy)\s+)?(?:higher|lower|more than|less than|increase|decrease|rise|decline|drop|gain|fall|growth)\b(?!\s+(?:in|of) the)",
     re.IGNORECASE,
 )
 """Behind the size of a move: `0.10x higher`, `an 8% increase`."""
@@ -118,6 +118,8 @@ SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "asm": ("available", "seat", "mile", "capacity"),
     "casm": ("cost", "available", "seat", "mile"),
     "gmv": ("gross", "merchandise", "volume"),
+    "cc": ("constant", "currency", "exchange", "rate"),
+    "cer": ("constant", "exchange", "rate", "currency"),
     "fx": ("foreign", "currency", "exchange"),
     "forex": ("foreign", "currency", "exchange"),
 }
