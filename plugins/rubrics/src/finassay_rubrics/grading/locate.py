@@ -250,7 +250,9 @@ def _segments(answer: str, target: Target) -> list[_Segment]:
     return found
 
 
-_END: Final = re.compile(r"(?<!\bi\.e)(?<!\be\.g)(?<!\bvs)(?<!\bapprox)(?<!\bca)(?<!\bresp)(?<=[a-z%)\]\"*\d])[.!?;](?:\s+(?=[A-Z(\"*$\d])|\s*$)")
+_END: Final = re.compile(
+    r"(?<!\bi\.e)(?<!\be\.g)(?<!\bvs)(?<!\bapprox)(?<!\bca)(?<!\bresp)(?<=[a-z%)\]\"*\d])[.!?;](?:\s+(?=[A-Z(\"*$\d])|\s*$)"
+)
 
 
 def sentences_of(line: str) -> Iterable[tuple[int, str]]:
