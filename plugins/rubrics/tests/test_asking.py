@@ -20,6 +20,12 @@ from finassay_rubrics.metrics.ground import Cell, Slice, derive
 from finassay_rubrics.metrics.times import lacks_year, times_in
 from finassay_rubrics.validate.wording import wording_problem
 
+
+def test_an_aside_and_the_name_of_a_statement_are_no_metrics():
+    query = "What is the FY2015 depreciation and amortization (D&A from cash flow statement) % margin of Orchard?"
+    assert list(texts(query).values()) == [["States the depreciation and amortization as a percentage of revenue of FY2015"]]
+
+
 # -- several issuers --------------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from finassay_rubrics.metrics.conventions import bound, without_stated
 from finassay_rubrics.metrics.entities import entities
 from finassay_rubrics.metrics.formula import Extreme, Growth, Mean, Node, Operation, Pick, Sign, shifted
 from finassay_rubrics.metrics.table import DECIMALS, UNITS
-from finassay_rubrics.metrics.terms import STATEMENTS, Definitions, definitions, fold
+from finassay_rubrics.metrics.terms import Definitions, bare, definitions, fold
 from finassay_rubrics.metrics.wanted import PERCENT, Wanted, wanted
 from finassay_rubrics.metrics.when import DOWN, UP, AskError, label_of, mode_of, most, spanned, years_of
 
@@ -70,7 +70,7 @@ def understand(question: Question) -> Ask:
         named = dict(more.bodies) if more.bodies else {question.metric or "own": body}
         given = Definitions({**given.bodies, **named}, given.rest)
     rest, conventions = without_stated(given.rest)
-    core = _core(rest)
+    core = bare(rest)
     refuse_qualified(core)
     if not question.metric:
         refuse_explanation(core)
@@ -98,12 +98,6 @@ def _without_names(folded: str, question: Question) -> str:
     if len(name) < 2:
         return folded
     return re.sub(rf"(?<!\w){re.escape(name)}(?:'s|')?(?!\w)", lambda m: " " * len(m[0]), folded)
-
-
-def _core(rest: str) -> str:
-    """The text without names of statements and what stands in brackets, as long as before."""
-    blank = STATEMENTS.sub(lambda m: " " * len(m[0]), rest)
-    return re.sub(r"\([^()]*\)", lambda m: " " * len(m[0]) if not re.search(r"\bfy|\d{4}", m[0]) else m[0], blank)
 
 
 def _combined(what: Wanted, years: tuple[int, ...], mode: str, core: str, percent: bool) -> Ask:

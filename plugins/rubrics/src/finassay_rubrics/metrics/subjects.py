@@ -13,7 +13,7 @@ from finassay_rubrics.metrics.formula import Operation
 from finassay_rubrics.metrics.issuers import issuers
 from finassay_rubrics.metrics.relations import Relation, relations
 from finassay_rubrics.metrics.table import Metric, table
-from finassay_rubrics.metrics.terms import STATEMENTS, Name, definitions, fold, names_in
+from finassay_rubrics.metrics.terms import STATEMENTS, Name, bare, definitions, fold, names_in
 from finassay_rubrics.metrics.when import AskError, combined
 
 _WORDS: Final = re.compile(
@@ -79,7 +79,7 @@ def subjects(assignment: Assignment, query: str, turn: bool) -> tuple[list[Subje
     what = fold(assignment.what)
     if _WORDS.search(what) and not turn:
         return [], "asks for words, a layout or an effect, and this family only finds figures of primary statements"
-    plain = definitions(what).rest
+    plain = bare(definitions(what).rest)
     found = names_in(plain)
     own = list(dict.fromkeys(name.id for name in found))
     if len(own) == 1 and _MARGIN.search(what) and table().metrics[own[0]].unit == "amount":

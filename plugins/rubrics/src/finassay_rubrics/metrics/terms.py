@@ -251,12 +251,19 @@ def unknown_line(node: Node) -> str:
     return next((line.id for line in lines(node) if line.id not in table().lines), "")
 
 
+def bare(rest: str) -> str:
+    """The text without names of statements and what stands in brackets, as long as before."""
+    blank = STATEMENTS.sub(lambda m: " " * len(m[0]), rest)
+    return re.sub(r"\([^()]*\)", lambda m: " " * len(m[0]) if not re.search(r"\bfy|\d{4}", m[0]) else m[0], blank)
+
+
 __all__ = [
     "STATEMENTS",
     "YEAR",
     "Definitions",
     "Line",
     "Name",
+    "bare",
     "definitions",
     "fold",
     "formula_of",
