@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from attrs import define, evolve, field
 
+from finassay_rubrics.grading.between import grade_difference
 from finassay_rubrics.grading.cells import Cell, Given, given
 from finassay_rubrics.grading.companies import of_other_company
 from finassay_rubrics.grading.compare import Expected, accepts
@@ -124,7 +125,8 @@ class Figures:
         main = found.figures[0] if found.figures else None
         if result.outcome == "met" and main is not None and (sum_ := contradicted(read.answer, main)):
             result = evolve(result, outcome="unmet", why=f"the answer contradicts itself: what it computes {main.text} from gives {sum_}")
-        return read.placed(result)
+        placed = read.placed(result)
+        return grade_difference(self.view, criterion, route, self.reading.main, placed)
 
     def _compared(self, found: Given, criterion: Criterion, route: Route, cell: Cell) -> Found:
         if not found.figures:

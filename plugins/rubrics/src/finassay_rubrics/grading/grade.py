@@ -9,6 +9,7 @@ Where an answer gives no figure and does not name what is asked either, a judge 
 | figures that are taken back, sums that do not add up | `corrections.py`, `working.py` |
 | an answer's HTML, LaTeX and number formats | `markup.py`, `text.py` |
 | what follows from the answer's own figures | `consistency.py` |
+| which of several issuers, by how much they differ | `between.py` |
 | dates | `by_date.py` |
 | directions | `by_direction.py` |
 | words, verdicts, sets, derivations | `by_word.py`; with a judge `by_judge.py` |
@@ -22,6 +23,7 @@ from typing import Final
 
 from attrs import define, field, frozen
 
+from finassay_rubrics.grading.between import grade_chosen
 from finassay_rubrics.grading.by_date import grade_date
 from finassay_rubrics.grading.by_direction import against_figures, grade_direction, is_direction
 from finassay_rubrics.grading.by_fault import grade_fault
@@ -122,7 +124,8 @@ class Grader:
             return grade_fault(self._view, criterion, reading.main, figures)
         if criterion.kind == "categorical" and is_direction(criterion, route):
             return grade_direction(self._view, criterion, route, reading.main, figures)
-        return grade_word(self._view, criterion, route, reading.main)
+        chosen = grade_chosen(self._view, criterion, route, reading.main) if criterion.kind == "categorical" else None
+        return chosen or grade_word(self._view, criterion, route, reading.main)
 
 
 def _as_far_as_read(findings: Mapping[str, Mapping[str, Found]]) -> dict[str, dict[str, Found]]:
