@@ -190,7 +190,7 @@ def test_an_unwritable_file_is_one_line_with_its_own_code(tmp_path, capsys):
 def test_a_full_disk_is_one_line(monkeypatch, capsys):
     failing(monkeypatch, OSError(28, "No space left on device", "a/b"))
     code, _, err = run(capsys, "tasks")
-    assert (code, err) == (8, "error: a/b: No space left on device\n")
+    assert (code, err) == (8, "error: a/b: No space left on device\nhint: Make room, and give the same command again.\n")
 
 
 def test_an_unexpected_error_is_one_line_and_a_traceback_only_on_demand(monkeypatch, capsys):

@@ -13,6 +13,7 @@ from finassay.cli.main import main
 from finassay.records import files, tasks
 from finassay.runs import commitments
 
+ROOM = "hint: Make room, and give the same command again.\n"
 SAMPLE = ("tasks", "sample", "--grammar", "us-long-only", "--seeds")
 
 
@@ -37,14 +38,14 @@ def left(folder):
 def test_a_disk_that_takes_no_task(tmp_path):
     code, out, err = sampled(tmp_path, 300, "0-2")
     assert (code, out) == (8, "")
-    assert err == "error: made/tasks/us-long-only-0.json: File too large\n"
+    assert err == "error: made/tasks/us-long-only-0.json: File too large\n" + ROOM
     assert left(tmp_path) == []
 
 
 def test_a_disk_that_takes_no_secret(tmp_path):
     code, out, err = sampled(tmp_path, 20, "0-2", "--secret-file", "secret")
     assert (code, out) == (8, "")
-    assert err == "error: secret: File too large\n"
+    assert err == "error: secret: File too large\n" + ROOM
     assert left(tmp_path) == []
     assert "No such file" in sampled(tmp_path, 10**6, "0", "--secret-file", "nowhere/secret")[2]
     assert left(tmp_path) == []
@@ -69,7 +70,7 @@ def test_a_disk_that_takes_the_tasks_and_not_their_commitments(tmp_path, monkeyp
         patch.setattr(commitments, "write_json", refusing("tasks.commitments.json", commitments.write_json))
         with pytest.raises(SystemExit, match="8"):
             main(command)
-    assert capsys.readouterr() == ("", "error: tasks.commitments.json: No space left on device\n")
+    assert capsys.readouterr() == ("", "error: tasks.commitments.json: No space left on device\n" + ROOM)
     assert not [name for name in left(tmp_path) if "commitments" in name or ".tmp" in name]
     written = {p.name: p.read_bytes() for p in (tmp_path / "tasks").iterdir()}
     assert len(written) == 3
@@ -88,7 +89,7 @@ def test_a_disk_that_gets_full_on_the_way_keeps_what_was_there(tmp_path, monkeyp
     capsys.readouterr()
     with pytest.raises(SystemExit, match="8"):
         main([*SAMPLE, "0-3", "--out", "tasks"])
-    assert capsys.readouterr() == ("", "error: tasks/us-long-only-2.json: No space left on device\n")
+    assert capsys.readouterr() == ("", "error: tasks/us-long-only-2.json: No space left on device\n" + ROOM)
     assert left(tmp_path) == before
 
 

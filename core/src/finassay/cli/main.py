@@ -28,10 +28,10 @@ BUILTIN = {
 }
 GROUP = "finassay.commands"
 STOPPED = (130, 141, 143)
-_ROOM = "Make room; what is written is whole, and the same command goes on where it was."
+"""Exit codes of a program that was stopped by hand, by the end of its reader, or by its caller."""
+_ROOM = "Make room, and give the same command again."
 _PLACE = "Choose a place that can be written to."
 HINTS = {errno.ENOSPC: _ROOM, errno.EDQUOT: _ROOM, errno.EFBIG: _ROOM, errno.EACCES: _PLACE, errno.EPERM: _PLACE, errno.EROFS: _PLACE}
-"""Exit codes of a program that was stopped by hand, by the end of its reader, or by its caller."""
 
 
 def _offered() -> dict[str, EntryPoint]:
