@@ -26,7 +26,8 @@ _COMPARES: Final = re.compile(
 )
 _MOST: Final = re.compile(r"\b(?:\w{3,}est|leads|tops|topped)\b", re.IGNORECASE)
 _YARDSTICK: Final = re.compile(
-    r"\b(?:vs\.?|versus|than|against|over|above|below|behind|to|with|of)\s+(?:that of\s+)?(?:the\s+)?$", re.IGNORECASE
+    r"\b(?:vs\.?|versus|than|against|over|above|below|behind|unlike|(?:compared|relative|next) (?:to|with))\s+(?:that of\s+)?(?:the\s+)?$",
+    re.IGNORECASE,
 )
 _NOT: Final = re.compile(r"\b(?:not|never|no)\b|n['’]t\b", re.IGNORECASE)
 _NEAR_NOT: Final = 20
@@ -43,8 +44,7 @@ _POINTS: Final = re.compile(r"^[\s-]?points?\b", re.IGNORECASE)
 _IN_POINTS: Final = re.compile(r"\b(?:points?|pp|ppts?)\b", re.IGNORECASE)
 _RANKS: Final = frozenset(["best", "most", "first", "next", "last"])
 """Words of names that are said of anybody."""
-_BRIEF: Final = 5
-"""Words of a line that may be a bare name."""
+_ANSWER: Final = re.compile(r"^\W*(?:the )?answer\b(?: is)?[\s:*]*", re.IGNORECASE)
 
 
 def compared(view: RubricView, criterion: Criterion) -> list[Criterion]:
@@ -103,9 +103,14 @@ def _other(issuers: list[str], one: str) -> str:
 
 
 def _bare(text: str, issuers: list[str]) -> str:
-    named = {who for _, _, who in _places(text, issuers)}
-    brief = len(text.split()) <= _BRIEF and not re.search(r"[\d|#:]|\bnot\b", text)
-    return next(iter(named)) if brief and len(named) == 1 and text.rstrip("* \n").endswith((".", "!")) else ""
+    """The issuer of a sentence that only names it: `Nike.`, `Answer: Nike, by 3 points`."""
+    lead = _ANSWER.match(text)
+    begin = lead.end() if lead else 0
+    first = next(iter(_places(text, issuers)), None)
+    if first is None or text[begin : first[0]].strip(" *_\"'("):
+        return ""
+    rest = text[first[1] :].strip(" *_\"'),\n")
+    return first[2] if rest in (".", "!") or (lead and not rest) or re.match(r"by\b", rest) else ""
 
 
 def _places(text: str, issuers: list[str]) -> list[tuple[int, int, str]]:
@@ -139,7 +144,7 @@ def grade_difference(view: RubricView, criterion: Criterion, route: Route, read:
                 number = evolve(number, kind="points")
             if accepts(number, wanted, view.profile):
                 fits.append((one.start + at, n, one.text))
-            else:
+            elif _said_apart(one.text, at, end):
                 others.append(n)
     if not fits or others:
         return found
@@ -149,10 +154,9 @@ def grade_difference(view: RubricView, criterion: Criterion, route: Route, read:
 
 
 def _said(text: str, start: int, end: int, number: Number) -> bool:
-    behind = text[end : end + 40]
-    return (
-        number.kind in ("points", "basis points")
-        or bool(_POINTS.match(behind))
-        or bool(_SAID.search(text[max(0, start - 120) : start]))
-        or bool(_SAID_AFTER.match(behind))
-    )
+    return number.kind in ("points", "basis points") or bool(_POINTS.match(text[end : end + 40])) or _said_apart(text, start, end)
+
+
+def _said_apart(text: str, start: int, end: int) -> bool:
+    """Whether the words around a figure call it a difference; points alone may as well be a change over time."""
+    return bool(_SAID.search(text[max(0, start - 120) : start])) or bool(_SAID_AFTER.match(text[end : end + 40]))
