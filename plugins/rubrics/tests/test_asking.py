@@ -16,6 +16,7 @@ from finassay_rubrics.generate.criteria import criteria_of
 from finassay_rubrics.generate.reviewing import reviewed
 from finassay_rubrics.generate.scripts import digest, script_problems
 from finassay_rubrics.metrics.ask import understand
+from finassay_rubrics.metrics.ends import other_end
 from finassay_rubrics.metrics.ground import Cell, Slice, derive
 from finassay_rubrics.metrics.times import lacks_year, times_in
 from finassay_rubrics.validate.wording import wording_problem
@@ -470,3 +471,35 @@ def test_a_question_of_one_issuer_is_not_led_astray_by_its_name():
         "q", "States the revenue of Core Sales Guidance in FY2021", "revenue", entity="Core Sales Guidance", period=Period("FY2021")
     )
     assert understand(asked).metric == "revenue"
+
+
+# -- the day on which a period ends ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("when", "value"),
+    [
+        ("as of December 31, 2021", 400),
+        ("for the year ended December 31, 2021", 400),
+        ("for the year ended June 30, 2021", None),
+        ("for the twelve months ended 30 June 2021", None),
+        ("at the end of September 2021", None),
+        ("in the first half of 2021", None),
+    ],
+)
+def test_a_figure_of_another_day_is_no_answer(when, value):
+    """Also from the text alone, as a reviewer derives it."""
+    values, _ = found(f"What was the revenue of Orchard {when}?")
+    assert [one if value else isinstance(one, str) for one in values.values()] == [value or True]
+    alone = derive(Question("q", f"What was the revenue of Orchard {when}?", entity="Orchard"), Bench(), read)
+    assert alone.value == value
+
+
+def test_a_year_of_weeks_may_miss_its_day():
+    assert not other_end("the year ended January 2, 2022", [date(2021, 12, 31)])
+    assert other_end("the year ended January 2, 2022", [date(2021, 9, 30)]).startswith("asks for what ended January 2")
+
+
+def test_a_day_of_knowledge_is_no_end_of_a_period():
+    values, _ = found("As of June 30, 2022, what was the revenue of Orchard in fiscal 2021?")
+    assert list(values.values()) == [400]

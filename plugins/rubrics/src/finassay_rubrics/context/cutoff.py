@@ -19,7 +19,7 @@ _MONTHS: Final = {name.lower(): number for number, name in enumerate(calendar.mo
 }
 _MONTH: Final = "|".join([*sorted(_MONTHS, key=len, reverse=True), "sept"])
 _YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
-_EXACT: Final = (
+EXACT: Final = (
     rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})\.?,?\s+{_YEAR}",
     rf"(?P<month>{_MONTH})\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+{_YEAR}",
     rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)",
@@ -129,7 +129,7 @@ def phrases(query: str) -> list[Phrase]:
 def _told(query: str) -> Iterator[re.Match[str]]:
     """Dates of which words say that they are of knowledge, with those words as `lead`."""
     for lead in _LEADS:
-        for body in (*_EXACT, _ONLY_YEAR):
+        for body in (*EXACT, _ONLY_YEAR):
             for match in re.finditer(rf"(?P<lead>{lead}){body}", query, re.IGNORECASE):
                 if not _OF_STATEMENT.search(query[: match.end("lead")]):
                     yield match
@@ -137,7 +137,7 @@ def _told(query: str) -> Iterator[re.Match[str]]:
 
 def _aside(query: str) -> Iterator[re.Match[str]]:
     """`As of` a day that stands apart from what is asked, where the query names a period besides, or no day."""
-    for body in _EXACT:
+    for body in EXACT:
         for match in re.finditer(rf"(?P<lead>\bas\s+(?:of|at)\s+){body}", query, re.IGNORECASE):
             lead = query[: match.end("lead")]
             if _OF_STATEMENT.search(lead) or not (_ASIDE.search(lead) or _BEHIND_PERIOD.search(lead)):
@@ -151,14 +151,14 @@ def _aside(query: str) -> Iterator[re.Match[str]]:
 
 def _last_day(match: re.Match[str]) -> date | None:
     """The last day that counts; the one before, where the words say `before`."""
-    day = _date(match)
+    day = date_of(match)
     if day is None or not re.search(r"(?<!or )(?<!or\s )\b(?:before|prior\s+to)\s+$", match["lead"], re.IGNORECASE):
         return day
     first = day if match.groupdict().get("day") else day.replace(day=1) if match.groupdict().get("month") else day.replace(month=1, day=1)
     return first - timedelta(days=1)
 
 
-def _date(match: re.Match[str]) -> date | None:
+def date_of(match: re.Match[str]) -> date | None:
     """The day, or the last day of the month or year."""
     groups = match.groupdict()
     told = groups.get("month") or "12"
@@ -172,9 +172,9 @@ def _date(match: re.Match[str]) -> date | None:
 
 def _documents(query: str) -> Iterator[tuple[str, date]]:
     """Documents that a query names, with the earliest day on which they can have been published."""
-    for body in _EXACT:
+    for body in EXACT:
         for match in re.finditer(_DATED_DOCUMENT + body, query, re.IGNORECASE):
-            if (day := _date(match)) is not None:
+            if (day := date_of(match)) is not None:
                 yield match[0], day if match.groupdict().get("day") else day.replace(day=1)
     for match in DOCUMENT_OF.finditer(query):
         yield match[0], date(int(match["one"] or match["two"]), 1, 1)

@@ -6,11 +6,12 @@ from typing import Any, Final
 
 from attrs import Factory, evolve, frozen
 
-from finassay.api.research import Assignment, Draft, DraftCriterion, Period, Question
+from finassay.api.research import Assignment, Derivation, Draft, DraftCriterion, Period, Question
 from finassay_rubrics.metrics.ask import AskError, understand
 from finassay_rubrics.metrics.clauses import UnclearError, sentences_of, times_beside, times_of_spans
 from finassay_rubrics.metrics.compare import FASTER, Figure, said_of, together, wanted_of, wants_mean
 from finassay_rubrics.metrics.conventions import words_for
+from finassay_rubrics.metrics.ends import other_end
 from finassay_rubrics.metrics.formula import FormulaError
 from finassay_rubrics.metrics.issuers import Case, cases, named, times_in_turn
 from finassay_rubrics.metrics.principles import realized
@@ -53,10 +54,17 @@ _FIGURE_TOO: Final = re.compile(
 
 def draft(assignment: Assignment, derive: Derive) -> Draft:
     """Criteria of one obligation. What is no metric of primary statements gives one unresolved criterion with the reason."""
+    query = str(assignment.context.get("query", ""))
     try:
-        return Draft(tuple(_drafted(assignment, derive)))
+        return Draft(tuple(_drafted(assignment, lambda question: _of_end(query, derive(question)))))
     except UnclearError as error:
         return Draft((unresolved(assignment, str(error)),))
+
+
+def _of_end(query: str, found: Derivation) -> Derivation:
+    """The value, unless the query names the day on which its period ends and the figures are those of another."""
+    reason = other_end(query, [found.period.end]) if found.value is not None and found.period is not None else ""
+    return Derivation(None, reason=reason) if reason else found
 
 
 def _drafted(assignment: Assignment, derive: Derive) -> list[DraftCriterion]:

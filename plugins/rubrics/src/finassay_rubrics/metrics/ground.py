@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 from finassay.api.research import Derivation, Desk, Input, Period, Question, Quote, ScriptError
 from finassay.api.source import Document, NotThereError, SourceItem
 from finassay_rubrics.metrics.ask import Ask, understand
+from finassay_rubrics.metrics.ends import other_end
 from finassay_rubrics.metrics.formula import (
     Extreme,
     FormulaError,
@@ -139,6 +140,8 @@ def derive(question: Question, desk: Desk, read: Reader) -> Derivation:
         if question.parts:
             return _together(question, desk, read)
         ask, node, cells = _found(question, desk, read)
+        if reason := other_end(question.text, [cell.end for _, cell in cells.values()]):
+            raise Unresolved(reason)
         return computed(ask, node, cells, desk)
     except FormulaError as error:
         return Derivation(None, reason=str(error))

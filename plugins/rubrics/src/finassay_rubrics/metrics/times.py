@@ -62,7 +62,7 @@ _AND_YEAR: Final = re.compile(
     r"\s*(?:,\s*and|,|and|or|versus|vs\.?|(?:as\s+)?compared\s+(?:to|with)|from|to)\s+((?:19|20)\d\d)(?![\d-]|,\d)"
 )
 _BARE: Final = re.compile(
-    r"\bq[1-4]\b|\bquarter(?:ly|s)?\b|\bh[12]\b|\bhalf[- ]year\b|\b(?:three|six|nine|twelve|trailing)[- ]months?\b|\bltm\b|\bttm\b|\byear[- ]to[- ]date\b|\bytd\b"
+    r"\bq[1-4]\b|\bquarter(?:ly|s)?\b|\bh[12]\b|\bhalf[- ]year\b|\b(?:first|second|1st|2nd|latter|last)[- ]half\b|\b(?:three|six|nine|twelve|trailing)[- ]months?\b|\bltm\b|\bttm\b|\byear[- ]to[- ]date\b|\bytd\b"
 )
 """A part of a year that no year goes with."""
 

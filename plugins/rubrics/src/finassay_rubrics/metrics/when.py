@@ -19,7 +19,7 @@ class AskError(FormulaError):
 
 
 _PART: Final = re.compile(
-    r"\bq[1-4]\b|\bquarter(?:ly|s)?\b|\b[hH][12]\b|\bhalf[- ]year\b|\b(?:three|six|nine|twelve|trailing)[- ]months?\b|\bltm\b|\bttm\b"
+    r"\bq[1-4]\b|\bquarter(?:ly|s)?\b|\b[hH][12]\b|\bhalf[- ]year\b|\b(?:first|second|1st|2nd|latter|last)[- ]half\b|\b(?:three|six|nine|twelve|trailing)[- ]months?\b|\bltm\b|\bttm\b"
 )
 
 
