@@ -9,7 +9,9 @@ from finassay_rubrics.context.cutoff import EXACT, date_of, phrases
 
 NEAR: Final = 16
 """Days by which a year of 52 or 53 weeks, and `the end of the year`, may miss the day that is named."""
-_END: Final = r"\b(?:as\s+of|as\s+at|at|ended|ending|ends|(?:end|close)\s+of|(?:through|until|to))\s+(?:on\s+)?(?:the\s+)?(?:(?:end|close)\s+of\s+)?"
+_END: Final = (
+    r"\b(?:as\s+of|as\s+at|at|ended|ending|ends|(?:end|close)\s+of|(?:through|until|to))\s+(?:on\s+)?(?:the\s+)?(?:(?:end|close)\s+of\s+)?"
+)
 
 
 def ends_in(text: str) -> list[date]:
