@@ -27,6 +27,11 @@ def test_an_aside_and_the_name_of_a_statement_are_no_metrics():
     assert list(texts(query).values()) == [["States the depreciation and amortization as a percentage of revenue of FY2015"]]
 
 
+def test_what_a_relation_is_called_in_brackets_is_no_second_obligation():
+    query = "What is Orchard's FY2021 unadjusted operating income + depreciation and amortization from the cash flow statement (unadjusted EBITDA)?"
+    assert list(texts(query).values()) == [["States the sum of operating income and depreciation and amortization of FY2021"]]
+
+
 # -- several issuers --------------------------------------------------------------------------------------------------
 
 

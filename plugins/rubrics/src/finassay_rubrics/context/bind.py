@@ -4,7 +4,7 @@ Every binding is a verbatim span with offsets by code points; canonical forms st
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -100,6 +100,7 @@ def bind(query: str) -> dict[str, list[dict[str, Any]]]:
     besides = [*(m.span() for m in (*_ASSUMPTIONS.finditer(query), *_INPUTS.finditer(query))), *conventions]
     names = [n for n in names_in(given.rest) if not _inside(n.start, n.end, besides) and not _part_of_another(query, n.start, n.end)]
     related = {**_shares_of_it(query, names), **_relations(query, given.rest, names)}
+    names = [n for n in names if not _names_relation(query, n, related)]
     behind = [m.span() for n in names if (m := _BEHIND.match(query, n.end))]
     names = [n for n in names if n.start in related or not _inside(n.start, n.end, behind)]
     found["metrics"] = [
@@ -182,6 +183,13 @@ def _relations(query: str, rest: str, names: Sequence[Name]) -> dict[int, dict[s
         about = {"asked": text, "relation": f"{one.top.id} {one.sign} {one.bottom.id}"}
         found |= {name.start: about for name in (one.top, one.bottom)}
     return found
+
+
+def _names_relation(query: str, name: Name, related: Mapping[int, dict[str, str]]) -> bool:
+    """Whether a name in brackets only calls the relation before it something: `operating income + depreciation from the statement (EBITDA)`."""
+    if query[name.start - 1 : name.start] != "(" or query[name.end : name.end + 1] != ")":
+        return False
+    return any(start < name.start and not re.search(r"[.;?!()]", query[start : name.start - 1]) for start in related)
 
 
 _SHARE_OF_IT: Final = re.compile(
