@@ -8,9 +8,10 @@ from finassay_rubrics.grading.vocabulary import AVERAGE
 from finassay_rubrics.grading.years import YEAR
 
 _BEHIND: Final = re.compile(
-    r"^[\s)*]*,?\s*(?:on average|as (?:an|the) average|(?:is|was) (?:the|an) (?:\S+ ){0,2}(?:average|mean))\b", re.IGNORECASE
+    r"^[\s)*]*,?\s*(?:on average(?!\s+(?!(?:over|across|for|in|during|from|between|per|an?|each|every|and|but|which|while|with)\b)[a-z])|as (?:an|the) average|(?:is|was) (?:the|an) (?:\S+ ){0,2}(?:average|mean))\b",
+    re.IGNORECASE,
 )
-"""Behind a figure that is one."""
+"""Behind a figure that is one; `on average inventories` says what it was computed on."""
 _BEFORE: Final = 200
 """Characters before a figure that can call it an average."""
 _ARITHMETIC: Final = re.compile(r"[\d($€£][\d\s.,$€£%()+\-−–*×÷/x]*[=≈]\s*$")
