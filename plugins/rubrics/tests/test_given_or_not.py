@@ -189,3 +189,18 @@ def test_html_is_read_at_its_own_places():
     assert HTML[slice(*found.span)] == "11.3%"
     text = "A margin < 5% and > 3% <unknown tag> & more"
     assert without_markup(text) == text
+
+
+LARGEST = criterion("p", "Names the largest product", route("Entrova is the largest product", "words"), kind="categorical", points=100)
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("Entrova was the largest product, with $3.1 billion.", "met"),
+        ("The largest product was Entrova.", "met"),
+        ("Cosendra was the largest product.", "unmet"),
+    ],
+)
+def test_another_name_in_the_first_place_is_another_answer(text, outcome):
+    assert graded(text, LARGEST, query="Which was the largest product of Orvane in fiscal 2022?")["p"] == outcome

@@ -100,8 +100,27 @@ def _otherwise(view: RubricView, value: str, said: Said) -> str:
         return f"it compares the other way round than {value[:80]!r}"
     if negated(value) != denies and not all(sides):
         return f"it {'denies' if denies else 'asserts'} what is {'not ' if denies else ''}denied in {value[:80]!r}"
+    if other := _another(value, said.text):
+        return other
     wanted, told = (next((e for text in texts for e in _entities_in(view, text)), "") for texts in ((value,), (clause, said.text)))
     return f"expected {wanted}, said {told}" if wanted and told and told != wanted else ""
+
+
+_SUBJECT: Final = re.compile(
+    r"^\W*(?!(?:It|This|That|These|Those|There|The|They|Which|What|He|She)\b)(?P<name>[A-Z][\w&’'-]{2,}(?: [A-Z][\w&’'-]+)*) (?:is|was|are|were|has|had)\b"
+)
+_FIRST_OF_SEVERAL: Final = re.compile(
+    r"\b(?:largest|biggest|highest|greatest|best|strongest|fastest|smallest|lowest|least|worst|weakest|slowest|most)\b", re.IGNORECASE
+)
+
+
+def _another(value: str, text: str) -> str:
+    """Why a sentence gives the first place among several to another name: `Cosendra was the largest`, where `Entrova` is; empty if it does not."""
+    wanted, told = _SUBJECT.match(value), _SUBJECT.match(text)
+    if not wanted or not told or not (_FIRST_OF_SEVERAL.search(value) and _FIRST_OF_SEVERAL.search(text)):
+        return ""
+    stem = wanted["name"].lower()[:4]
+    return "" if re.search(rf"\b{re.escape(stem)}", text.lower()) else f"expected {wanted['name']}, said {told['name']}"
 
 
 def _entities_in(view: RubricView, text: str) -> list[str]:
